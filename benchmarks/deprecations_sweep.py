@@ -27,12 +27,12 @@ def main() -> None:
     policy = place.policy()
     loaded = time.process_time() - started
     started = time.process_time()
-    verdicts = [found for _, found in sweep(histories(policy), FIRST, LAST)]
+    verdicts = [result for _, result in sweep(histories(policy), FIRST, LAST)]
     timelines = time.process_time() - started
     with uncollected():
         evidence = gather(place, policy, as_of=None)
         started = time.process_time()
-        days = [found for _, found in sweep_evidence(evidence, FIRST, LAST)]
+        days = [result for _, result in sweep_evidence(evidence, FIRST, LAST)]
         everything = time.process_time() - started
         started = time.process_time()
         judge(evidence)

@@ -72,7 +72,7 @@ def ours(path: Path, call: dict[str, Any], *, keep: bool) -> float | None:
 
 def archives() -> list[tuple[Path, dict[str, Any]]]:
     """Exported programs of the corpus, none twice, and a call of each that its writer gave a value for; in no order."""
-    found: dict[str, tuple[Path, dict[str, Any]]] = {}
+    results: dict[str, tuple[Path, dict[str, Any]]] = {}
     goldens = Goldens(ROOT / "fixtures")
     for path in sorted(ROOT.glob("fixtures/torch-*/manifest.jsonl")):
         if Release(path.parent.name.removeprefix("torch-")) < SINCE:
@@ -80,8 +80,8 @@ def archives() -> list[tuple[Path, dict[str, Any]]]:
         for entry in read_manifest(path, goldens).fixtures:
             done = entry.golden.get("calls") or [{}]
             if entry.family == "export" and "value" in done[0].get("first", {}):
-                found[entry.sha256] = path.parent / entry.file, entry.calls[0]
-    mixed = list(found.values())
+                results[entry.sha256] = path.parent / entry.file, entry.calls[0]
+    mixed = list(results.values())
     random.Random(5).shuffle(mixed)
     return mixed
 
@@ -102,8 +102,8 @@ def measured(torch: Torch, what: str, *, keep: bool) -> None:
             pairs.append((here, there))
     if not pairs:
         sys.exit(f"torch-{TORCH} and the reference reader have no exported program that both run")
-    middle = [1e3 * median(one) for one in zip(*pairs, strict=True)]
-    total = sum(one[0] for one in pairs) / sum(one[1] for one in pairs)
+    middle = [1e3 * median(item) for item in zip(*pairs, strict=True)]
+    total = sum(pair[0] for pair in pairs) / sum(pair[1] for pair in pairs)
     print(f"{what}, {len(pairs)} exported programs, each once ({left} more gave no value on one side)")
     print(f"  reference {middle[0]:6.2f} ms   torch {middle[1]:6.2f} ms   ratio of medians {middle[0] / middle[1]:.2f}"
           f"   of sums {total:.2f}   median of ratios {median(a / b for a, b in pairs):.2f}")  # fmt: skip

@@ -109,9 +109,9 @@ def rates(folder: Path, count: int) -> None:
                 times["commands, processor"][number].append(both[number][1])
                 times["in process"][number].append(inside[number])
     print(f"{'':22}{'inspect':>22}{SCANNER:>22}{'ratio of rates':>18}   best of {TURNS}; in brackets of medians")
-    for way, found in times.items():
-        cells = "".join(f"{min(one):9.3f} s {1e3 * min(one) / count:6.3f} ms" for one in found)
-        ratio, middle = (pick(found[1]) / pick(found[0]) for pick in (min, median))
+    for way, result in times.items():
+        cells = "".join(f"{min(item):9.3f} s {1e3 * min(item) / count:6.3f} ms" for item in result)
+        ratio, middle = (pick(result[1]) / pick(result[0]) for pick in (min, median))
         print(f"{way:22}{cells}{ratio:11.2f} ({middle:.2f})")
 
 
@@ -154,7 +154,7 @@ def large(folder: Path, small: Path) -> None:
     """Time, memory, and reads of one archive of 1 GB."""
     path = folder / "large.pt"
     large_archive(path)
-    peaks = {one: peak(one) for one in (small, path)}
+    peaks = {item: peak(item) for item in (small, path)}
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", ONE, path], check=True)
     took = time.perf_counter() - started

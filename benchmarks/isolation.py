@@ -40,13 +40,13 @@ LAYERS = """class Model(Module):
 def layers(folder: Path) -> Path:
     """An archive of eight layers."""
     path = folder / "layers.pt"
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive:
         archive.writestr("m/data.pkl", b"\x80\x02c__torch__.m\nModel\n)\x81}X\x08\x00\x00\x00training\x89sb.")
         archive.writestr("m/code/__torch__/m.py", LAYERS)
         archive.writestr("m/constants.pkl", b"\x80\x02).")
         archive.writestr("m/version", b"3\n")
-    path.write_bytes(made.getvalue())
+    path.write_bytes(result.getvalue())
     return path
 
 

@@ -92,7 +92,7 @@ def _calendar(tree: Path, newest: str, count: int) -> dict[str, dt.date]:
         path.write_text(path.read_text("utf-8").replace(f'..{newest}"', f'..{list(new)[-1]}"'), encoding="utf-8")
     for path in (tree / "fixtures/operators").glob("*.txt"):
         text = path.read_text("utf-8")
-        path.write_text(re.sub(r"(?m)^# releases .*$", lambda found: f"{found[0]} {' '.join(new)}", text), encoding="utf-8")
+        path.write_text(re.sub(r"(?m)^# releases .*$", lambda match: f"{match[0]} {' '.join(new)}", text), encoding="utf-8")
     return new
 
 
@@ -115,10 +115,10 @@ def _footed(lines: list[str]) -> str:
 def _twice(folder: Path, twice: frozenset[str]) -> None:
     lines = (folder / MANIFEST).read_text("ascii").splitlines()[:-1]
     for line in list(lines):
-        found = re.search(r'"recipe":"([^"]+)"', line)
-        if found is None or found[1] not in twice:
+        match = re.search(r'"recipe":"([^"]+)"', line)
+        if match is None or match[1] not in twice:
             continue
-        again = line.replace(found[0], f'"recipe":"{found[1]}{AGAIN}"')
+        again = line.replace(match[0], f'"recipe":"{match[1]}{AGAIN}"')
         file = re.search(r'"file":"([^"]+)"', line)
         if file is not None:
             again = again.replace(file[0], f'"file":"again-{file[1]}"')
@@ -159,49 +159,49 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
     of_newest = _entries(tree, newest)
     reader, identity = next((fields[1], json.loads(fields[2])) for fields in of_newest if fields[0] == "reader")
-    shown = [(day, pair) for _, day, pairs in (one for one in of_newest if one[0] == "shown") for pair in pairs.split(" ")]
+    shown = [(day, pair) for _, day, pairs in (entry for entry in of_newest if entry[0] == "shown") for pair in pairs.split(" ")]
     shown.append((identity["observed"], f"{reader}:{digest(identity['identity'])[:16]}"))
     options = ["\t".join(fields) for fields in of_newest if fields[0] == "options"]
     writers = next(fields[2] for fields in of_newest if fields[0] == "writers")
     corpus = load_corpus(ROOT / "fixtures")
-    hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}
+    hashes = {probe.name: probe.sha256 for probe in (*corpus.probes, *corpus.deprecations)}
     changes = _changes(of_newest, len(new), outcomes)
     for number, (release, day) in enumerate(new.items()):
         name = f"torch-{release}"
         own = {**identity, "identity": {**identity["identity"], "torch": release}, "observed": day.isoformat()}
         seal = digest(own["identity"])[:16]
         writers += f" {release}"
-        made = [f"observations {VERSION}\t{name}", f"reader\t{name}\t{dump(own)}"]
-        days = sorted({one for one, _ in shown})
-        made += [f"shown\t{one}\t{' '.join(pair for its, pair in shown if its == one)}" for one in days]
-        made += options
-        for kind, _, said in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
-            asked = [(one.split(":")[0], one.split(":")[2]) for one in said.split(" ")]
+        results = [f"observations {VERSION}\t{name}", f"reader\t{name}\t{dump(own)}"]
+        days = sorted({item for item, _ in shown})
+        results += [f"shown\t{item}\t{' '.join(pair for its, pair in shown if its == item)}" for item in days]
+        results += options
+        for kind, _, message in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
+            asked = [(part.split(":")[0], part.split(":")[2]) for part in message.split(" ")]
             keys = {probe: digest(hashes[probe], seal, own["protocol"])[:20] for probe, _ in asked}
-            made.append(f"{kind}\t{name}\t{' '.join(f'{probe}:{keys[probe]}:{answer}' for probe, answer in asked)}")
-        made.append(f"writers\t{name}\t{writers}")
+            results.append(f"{kind}\t{name}\t{' '.join(f'{probe}:{keys[probe]}:{answer}' for probe, answer in asked)}")
+        results.append(f"writers\t{name}\t{writers}")
         for kind, *fields in (fields for fields in of_newest if fields[0] in OF_CELLS):
             at = OF_CELLS[kind]
             changed = [
                 _changed(text, number, changes.get((kind, fields[at], index), {})) for index, text in enumerate(fields[at + 1 :])
             ]
-            made.append("\t".join([kind, *([name] if kind == "read" else []), fields[at], *changed]))
-        _sealed(tree, name, made)
+            results.append("\t".join([kind, *([name] if kind == "read" else []), fields[at], *changed]))
+        _sealed(tree, name, results)
         shown.append((day.isoformat(), f"{name}:{seal}"))
 
 
 def _changes(entries: list[list[str]], count: int, outcomes: list[str]) -> dict[tuple[str, str, int], dict[int, Change]]:
     """What changes, by the kind of line, its recipes and the place of the cells in it; and the place of the outcome in those."""
     chance = random.Random(1)
-    found: dict[tuple[str, str, int], dict[int, Change]] = {}
+    results: dict[tuple[str, str, int], dict[int, Change]] = {}
     for kind, *fields in (fields for fields in entries if fields[0] in OF_CELLS):
         at = OF_CELLS[kind]
         for index, text in enumerate(fields[at + 1 :]):
             for place in range(1, len(text.split(" ")), 2):
                 if chance.random() < CHANGED:
                     start, end = sorted(chance.choices(range(count + 1), k=2))
-                    found.setdefault((kind, fields[at], index), {})[place] = Change(start, end, chance.choice(outcomes))
-    return found
+                    results.setdefault((kind, fields[at], index), {})[place] = Change(start, end, chance.choice(outcomes))
+    return results
 
 
 def _changed(text: str, number: int, changes: dict[int, Change]) -> str:
@@ -226,7 +226,7 @@ def _again(lines: list[str], twice: frozenset[str]) -> Iterator[str]:
         at = OF_CELLS.get(kind)
         if at is None:
             continue
-        names = (one.partition(":") for one in fields[at].split(" "))
+        names = (part.partition(":") for part in fields[at].split(" "))
         again = sorted((f"{recipe}{AGAIN}", colon, subject) for recipe, colon, subject in names if recipe in twice)
         if again:
             fields[at] = " ".join(map("".join, again))

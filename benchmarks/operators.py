@@ -97,11 +97,11 @@ def questions(python: str, place: Path, environ: dict[str, str]) -> dict[str, An
         "    except RuntimeError:\n        return False\n"
         "print(json.dumps([read(text) for text in json.load(open(sys.argv[1]))]))"
     )
-    said = subprocess.run(
+    message = subprocess.run(
         [python, "-c", script, place / "texts.json"], check=True, capture_output=True, text=True, env=environ
     ).stdout
-    kept = [one for one, good in zip(history.texts(), json.loads(said), strict=True) if good]
-    pairs = list(pairwise(history.bit(one) for one in history.releases))
+    kept = [text for text, good in zip(history.texts(), json.loads(message), strict=True) if good]
+    pairs = list(pairwise(history.bit(release) for release in history.releases))
     return {
         "all": [[[text for text, bits in kept if bits & side] for side in pair] for pair in pairs],
         "differing": [[[text for text, bits in kept if bits & (old | new) == side] for side in (old, new)] for old, new in pairs],
@@ -132,9 +132,9 @@ def main() -> None:
             # A process for each way: what one has parsed is not warm for another.
             for way in ways:
                 command: list[str | Path] = [python, place / "theirs.py", place / "questions.json", json.dumps([way])]
-                said = subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout
-                there[way].append(json.loads(said)[0])
-    whole, without = min(one[0] for one in here), min(one[1] for one in here)
+                message = subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout
+                there[way].append(json.loads(message)[0])
+    whole, without = min(item[0] for item in here), min(item[1] for item in here)
     pairs = len(asked["all"])
     print(
         f"{asked['releases']} releases, {pairs} pairs, {here[0][2]:.0f} changes; torch cannot read {asked['left']} schemas; best of {TURNS}"

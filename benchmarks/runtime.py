@@ -153,11 +153,11 @@ class Torch:
     def seconds(self, path: Path, call: dict[str, Any], *, keep: bool = False) -> float | None:
         """What it took, None if it did not end in a value."""
         print(json.dumps({"path": str(path), "call": call, "keep": keep}), file=self.into, flush=True)
-        said = self.out.readline()
-        if said:
+        message = self.out.readline()
+        if message:
             self.given.append((path, call))
-            found: float | None = json.loads(said)
-            return found
+            result: float | None = json.loads(message)
+            return result
         self.process.wait()
         self.start()
         for earlier in self.given[-WARM:]:
@@ -178,7 +178,7 @@ def ours(path: Path, call: dict[str, Any]) -> float | None:
 
 def archives() -> list[tuple[Path, dict[str, Any]]]:
     """Small archives of the corpus, none twice, and a call of each that its writer gave a value for; in no order."""
-    found: dict[str, tuple[Path, dict[str, Any]]] = {}
+    results: dict[str, tuple[Path, dict[str, Any]]] = {}
     goldens = Goldens(ROOT / "fixtures")
     for path in sorted(ROOT.glob("fixtures/torch-*/manifest.jsonl")):
         for entry in read_manifest(path, goldens).fixtures:
@@ -186,8 +186,8 @@ def archives() -> list[tuple[Path, dict[str, Any]]]:
                 continue
             done = entry.golden.get("calls") or [{}]
             if "value" in done[0].get("first", {}):
-                found[entry.sha256] = path.parent / entry.file, entry.calls[0]
-    mixed = list(found.values())
+                results[entry.sha256] = path.parent / entry.file, entry.calls[0]
+    mixed = list(results.values())
     random.Random(5).shuffle(mixed)
     return mixed
 
@@ -209,9 +209,9 @@ def small_archives(torch: Torch) -> None:
             break
     pairs = pairs[WARM:]
     left = tried - WARM - len(pairs)
-    middle = [1e3 * median(one) for one in list(zip(*pairs, strict=True))[:2]]
-    total = sum(one[0] for one in pairs) / sum(one[1] for one in pairs)
-    print(f"load and run, {len(pairs)} archives of {sum(one[2] for one in pairs) / len(pairs):,.0f} bytes on average, each once"
+    middle = [1e3 * median(item) for item in list(zip(*pairs, strict=True))[:2]]
+    total = sum(pair[0] for pair in pairs) / sum(pair[1] for pair in pairs)
+    print(f"load and run, {len(pairs)} archives of {sum(pair[2] for pair in pairs) / len(pairs):,.0f} bytes on average, each once"
           f" ({left} more gave no value on one side)")  # fmt: skip
     print(f"  reference {middle[0]:6.2f} ms   torch {middle[1]:6.2f} ms   ratio of medians {middle[0] / middle[1]:.2f}"
           f"   of sums {total:.2f}   median of ratios {median(a / b for a, b, _ in pairs):.2f}")  # fmt: skip

@@ -32,7 +32,7 @@ FIXED = {
     "FRAME": 8,
 }
 COUNTED = {"BINUNICODE": 4, "SHORT_BINUNICODE": 1, "SHORT_BINBYTES": 1, "BINBYTES": 4, "LONG1": 1, "LONG4": 4}
-CODES = {one.name: ord(one.code) for one in pickletools.opcodes}
+CODES = {opcode.name: ord(opcode.code) for opcode in pickletools.opcodes}
 STEPS = {CODES[name]: width + 1 for name, width in FIXED.items()} | {
     code: 1 for name, code in CODES.items() if name not in FIXED and name not in COUNTED
 }
@@ -56,10 +56,10 @@ class Unpickler(pickle.Unpickler):
     classes: dict[tuple[str, str], type[Inert]] = {}  # noqa: RUF012 - the cheapest way: a class is made once
 
     def find_class(self, module: str, name: str) -> type[Inert]:
-        found = self.classes.get((module, name))
-        if found is None:
-            found = self.classes[module, name] = type(name, (Inert,), {"__module__": module})
-        return found
+        result = self.classes.get((module, name))
+        if result is None:
+            result = self.classes[module, name] = type(name, (Inert,), {"__module__": module})
+        return result
 
     def persistent_load(self, _: object) -> Inert:
         return Inert()

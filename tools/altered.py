@@ -109,15 +109,17 @@ def alter(path: Path, changes: dict[bytes, bytes]) -> None:
 
 def wrong(kind: str, report: dict[str, Any]) -> list[str]:
     """What a report of ``candidate`` says of a build and should not, or should and does not."""
-    found = {
-        (one["what"], one["witness"].partition(" ")[0].rpartition("/")[2]) for one in report["new"] if one["policy"] == "breaks"
+    results = {
+        (item["what"], item["witness"].partition(" ")[0].rpartition("/")[2])
+        for item in report["new"]
+        if item["policy"] == "breaks"
     }
-    said = [f"{what} of {name} is not named" for what, name in sorted(EXPECTED[kind] - found)]
+    messages = [f"{what} of {name} is not named" for what, name in sorted(EXPECTED[kind] - results)]
     if not EXPECTED[kind]:
-        said += [f"new: {one['cause']}" for one in report["new"]]
-    said += [f"required and not asked: {one['what']}: {one['why']}" for one in report["not_asked"] if one["required"]]
+        messages += [f"new: {item['cause']}" for item in report["new"]]
+    messages += [f"required and not asked: {item['what']}: {item['why']}" for item in report["not_asked"] if item["required"]]
     status = 1 if EXPECTED[kind] else 0
-    return [*said, *([] if report["exit_status"] == status else [f"exit status {report['exit_status']}, expected {status}"])]
+    return [*messages, *([] if report["exit_status"] == status else [f"exit status {report['exit_status']}, expected {status}"])]
 
 
 def check(environment: Environment, kind: str, folder: Path, day: dt.date, options: list[str]) -> list[str]:
@@ -139,8 +141,8 @@ def check(environment: Environment, kind: str, folder: Path, day: dt.date, optio
         f"{kind}: {asked['cells']} of {asked['cells_in_all']} cells, {asked['own_cells']} of its own, {asked['recipes']} recipes, "
         f"{asked['operators']} operators: {len(new)} new, {took:.0f} s, {processor:.0f} s of processor time"
     )
-    for one in new:
-        print(f"  {one['policy']}: {one['what']}: {one['cause']} ({one['witness']}, {one['count']})")
+    for item in new:
+        print(f"  {item['policy']}: {item['what']}: {item['cause']} ({item['witness']}, {item['count']})")
     return wrong(kind, report)
 
 
@@ -161,8 +163,8 @@ def main(arguments: list[str]) -> int:
     checking = commands.add_parser("check")
     checking.add_argument("--kind", dest="kinds", action="append", choices=(ITSELF, *KINDS))
     checking.add_argument("options", nargs="*")
-    for one in (making, checking):
-        one.add_argument("--release", default=RELEASE)
+    for item in (making, checking):
+        item.add_argument("--release", default=RELEASE)
     chosen = parser.parse_args(arguments)
     calendar = load_policy(REPOSITORY / "policies" / "torch").calendar
     release = calendar.resolve(chosen.release)
@@ -178,9 +180,9 @@ def main(arguments: list[str]) -> int:
     failed = False
     with tempfile.TemporaryDirectory(prefix="altered-") as scratch:
         for kind in chosen.kinds or (ITSELF, *KINDS):
-            for said in check(environment, kind, Path(scratch), day, options):
+            for message in check(environment, kind, Path(scratch), day, options):
                 failed = True
-                print(f"  WRONG: {said}")
+                print(f"  WRONG: {message}")
     return int(failed)
 
 

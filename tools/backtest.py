@@ -35,14 +35,14 @@ def hand_of(root: Path) -> BacktestNotes:
 def found_of(root: Path, releases: list[str] | None = None) -> list[Backtested]:
     """The backtest of some releases, of all unless they are named; says on standard error which one is done."""
     place = Root(root)
-    found = []
+    results = []
     with uncollected():
         evidence = gather(place, place.policy(), as_of=None)
         for version in backtested(evidence):
             if not releases or version in releases:
-                found.append(backtest(evidence, root, version))
-                print(f"backtest: {version}: {len(found[-1].facts)} facts", file=sys.stderr, flush=True)
-    return found
+                results.append(backtest(evidence, root, version))
+                print(f"backtest: {version}: {len(results[-1].facts)} facts", file=sys.stderr, flush=True)
+    return results
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,11 +63,11 @@ def main(arguments: list[str] | None = None) -> int:
 def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> int:
     """Do what was asked; the exit status."""
     hand = hand_of(root)
-    found = found_of(root, releases)
+    result = found_of(root, releases)
     if releases:
-        print("\n".join(section(one, hand) for one in found))
-        return 0 if found else 4
-    texts = {REPORT: backtest_md(found, hand), DRAWN: drawn_md(found)}
+        print("\n".join(section(item, hand) for item in result))
+        return 0 if result else 4
+    texts = {REPORT: backtest_md(result, hand), DRAWN: drawn_md(result)}
     old = {name: (root / name).read_text(encoding="utf-8") if (root / name).is_file() else "" for name in texts}
     changed = [name for name, text in texts.items() if text != old[name]]
     if write:
@@ -80,7 +80,7 @@ def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> 
         print(f"{name} is not current: python tools/backtest.py --write", file=sys.stderr)
     if not check:
         return 1 if changed else 0
-    broken, odd = held(found, hand)
+    broken, odd = held(result, hand)
     print("\n".join([*broken, *odd]) or "the labels fit, and the limits hold")
     if changed or broken or (odd and hand.labels):
         return 1

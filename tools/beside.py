@@ -100,7 +100,7 @@ def main() -> int:
         for _, modules in told:
             for module, names in modules.items():
                 wanted[module] = sorted({*wanted.get(module, ()), *names})
-    by_version = dict(sorted(told, key=lambda one: [int(part) for part in one[0].split(".")]))
+    by_version = dict(sorted(told, key=lambda item: [int(part) for part in item[0].split(".")]))
     with changing(REPOSITORY):
         put(FOLDER / f"{kind}.txt", history(kind, by_version), encoding="utf-8")
     return 0

@@ -72,19 +72,19 @@ def _target(root: Path, name: str, target: str) -> str | None:
     path = target.partition("#")[0]
     if not path or ELSEWHERE.match(path):
         return None
-    found = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
-    if found.startswith("..") or not (root / found).exists():
-        raise SiteError(f"{name}: links to {target}, and there is no {found} in the repository")
-    return found
+    result = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+    if result.startswith("..") or not (root / result).exists():
+        raise SiteError(f"{name}: links to {target}, and there is no {result} in the repository")
+    return result
 
 
 def _page(root: Path, name: str, target: str) -> str | None:
     """The Markdown file that a link leads to, of a directory its README; None where there is none."""
-    found = _target(root, name, target)
-    if found is not None and (root / found).is_dir():
-        found = posixpath.join(found, "README.md")
-    is_page = found is not None and found.endswith(".md") and (root / found).is_file()
-    return found if is_page else None
+    result = _target(root, name, target)
+    if result is not None and (root / result).is_dir():
+        result = posixpath.join(result, "README.md")
+    is_page = result is not None and result.endswith(".md") and (root / result).is_file()
+    return result if is_page else None
 
 
 def _rewritten(root: Path, name: str, text: str, texts: dict[str, str]) -> str:
@@ -116,11 +116,11 @@ def _parts(text: str) -> Iterator[tuple[str, bool]]:
     piece: list[str] = []
     fence: str | None = None
     for line in text.splitlines(keepends=True):
-        found = FENCE.match(line)
-        if found and fence is None:
+        match = FENCE.match(line)
+        if match and fence is None:
             yield "".join(piece), False
-            piece, fence = [line], found[1]
-        elif found and fence is not None and found[1].startswith(fence) and line.strip() == found[1]:
+            piece, fence = [line], match[1]
+        elif match and fence is not None and match[1].startswith(fence) and line.strip() == match[1]:
             yield "".join([*piece, line]), True
             piece, fence = [], None
         else:
@@ -263,15 +263,15 @@ def _sentence(text: str) -> str:
 
 def stage(root: Path, out: Path) -> int:
     """Write what mkdocs reads. Returns the number of pages."""
-    made = pages(root)  # before anything is removed
+    result = pages(root)  # before anything is removed
     if out.exists():
         shutil.rmtree(out)
-    for name, text in made.items():
+    for name, text in result.items():
         path = out / "pages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     shutil.copy(root / SOURCE / "mkdocs.yml", out / "mkdocs.yml")
-    return len(made)
+    return len(result)
 
 
 class _Loads(HTMLParser):
@@ -294,7 +294,7 @@ def loads_from_elsewhere(site: Path) -> list[str]:
     Raises:
         SiteError: if there is no page, since nothing was checked then.
     """
-    found, seen = [], 0
+    result, seen = [], 0
     for directory, _, names in os.walk(site):
         for name in sorted(names):
             path = Path(directory, name)
@@ -307,14 +307,14 @@ def loads_from_elsewhere(site: Path) -> list[str]:
                 urls = re.findall(r"(?:url\(|@import )[\"']?([^\"')]+)", path.read_text(encoding="utf-8"))
             else:
                 continue
-            found += [
+            result += [
                 f"{path.relative_to(site)}: {url}"
                 for url in urls
                 if url.startswith("//") or re.match("https?:", url, re.IGNORECASE)
             ]
     if not seen:
         raise SiteError(f"{site}: there is no page in it, so nothing was checked")
-    return sorted(found)
+    return sorted(result)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -328,12 +328,12 @@ def main(arguments: list[str] | None = None) -> int:
         if asked.command == "stage":
             print(f"{asked.directory}: {stage(REPOSITORY, asked.directory)} pages")
             return 0
-        found = loads_from_elsewhere(asked.directory)
+        result = loads_from_elsewhere(asked.directory)
     except SiteError as error:
         print(f"documentation: {error}", file=sys.stderr)
         return 1
-    print("\n".join(found) or f"{asked.directory}: nothing is loaded from elsewhere")
-    return 1 if found else 0
+    print("\n".join(result) or f"{asked.directory}: nothing is loaded from elsewhere")
+    return 1 if result else 0
 
 
 if __name__ == "__main__":

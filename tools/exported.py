@@ -93,7 +93,7 @@ def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, 
     """What a release did of these tasks, by id; what FOLDER does not know yet is asked."""
     kept = folder / f"torch-{version}" / "results.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    known = {one["id"]: one for one in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    known = {item["id"]: item for item in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
     missing = [task for task in tasks if task["id"] not in known]
     environment = Environments().get(version)
     if missing and environment is not None:
@@ -104,7 +104,7 @@ def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, 
         )
         if done.returncode:
             print(f"torch-{version} ended with {done.returncode}: {done.stderr[-2000:]}", file=sys.stderr)
-        known = {one["id"]: one for one in map(json.loads, kept.read_text().splitlines())}
+        known = {item["id"]: item for item in map(json.loads, kept.read_text().splitlines())}
     return known
 
 
@@ -117,31 +117,31 @@ def held(path: Path, task: dict[str, Any], horizon: str, policy: Policy) -> tupl
     except ArchiveError as error:
         got = {"error": {"stage": "load", "type": error.code, "message": str(error)}}
     expected = task["result"]
-    found = compare(expected, got)
-    if found.result == "same":
+    result = compare(expected, got)
+    if result.result == "same":
         return "right", EXACT
-    if found.result == "differs" and _close(path, expected, got, found, policy):
+    if result.result == "differs" and _close(path, expected, got, result, policy):
         return "right", ""
-    if found.result == "differs" and rounded(expected, got):
+    if result.result == "differs" and rounded(expected, got):
         return "rounded", ""
-    first = found.differences[0] if found.differences else None
-    errors = [json.dumps(one)[:300] for one in (*found.errors, *([got["error"]] if "error" in got else []))]
+    first = result.differences[0] if result.differences else None
+    errors = [json.dumps(item)[:300] for item in (*result.errors, *([got["error"]] if "error" in got else []))]
     shown = f"{first.kind} in {first.where}: {json.dumps(dict(first.facts))[:200]}" if first else ""
     failed = [call["first"]["error"]["message"][:150] for call in expected.get("calls", ()) if "error" in call["first"]]
-    return "wrong", f"{found.result} {shown} {'; '.join(errors)} {('release: ' + '; '.join(failed)) if failed else ''}"
+    return "wrong", f"{result.result} {shown} {'; '.join(errors)} {('release: ' + '; '.join(failed)) if failed else ''}"
 
 
-def _close(path: Path, expected: dict[str, Any], got: dict[str, Any], found: Comparison, policy: Policy) -> bool:
+def _close(path: Path, expected: dict[str, Any], got: dict[str, Any], comparison: Comparison, policy: Policy) -> bool:
     """Whether all that differs lies within the tolerance of one operator of the program, as the corpus is judged."""
-    extent = [one for one in found.extent if not policy.disregards(one["kind"], FAMILY)]
-    if any(one["kind"] != "value" for one in extent):
+    extent = [item for item in comparison.extent if not policy.disregards(item["kind"], FAMILY)]
+    if any(item["kind"] != "value" for item in extent):
         return False
     operators = sorted({call.name for call in read_facts(path).calls})
-    allowed = {one["dtype"]: policy.tolerance(FAMILY, operators, one["dtype"]) for one in extent}
+    allowed = {item["dtype"]: policy.tolerance(FAMILY, operators, item["dtype"]) for item in extent}
     return all(
-        (tolerance := allowed[one.dtype]) is not None and tolerance.covers(one)
-        for one in distances(expected, got)
-        if one.dtype in allowed
+        (tolerance := allowed[distance.dtype]) is not None and tolerance.covers(distance)
+        for distance in distances(expected, got)
+        if distance.dtype in allowed
     )
 
 
@@ -173,20 +173,20 @@ def main() -> int:
                 name = task["id"].partition("/")[2]
                 if options.only and name not in options.only:
                     continue
-                one = done.get(name if writer == version else task["id"])
-                if one is None:
+                item = done.get(name if writer == version else task["id"])
+                if item is None:
                     continue
-                ended, text = held(Path(task["path"]), one, version, policy)
+                ended, text = held(Path(task["path"]), item, version, policy)
                 exact += text == EXACT
                 counts.setdefault(f"{writer} read by {version}", Counter())[ended] += 1
                 if ended in {"wrong", "lacking"}:
                     print(f"{ended}: {name} of {writer} read by {version}: {text}")
-        refused = {name: one["not_writable"] for name, one in written[version].items() if "not_writable" in one}
+        refused = {name: entry["not_writable"] for name, entry in written[version].items() if "not_writable" in entry}
         counts.setdefault(f"{version} read by {version}", Counter())["not writable"] += len(refused)
         for name, error in refused.items():
             print(f"not writable: {name} by {version}: {error['type']} {error['message'][:160]!r}")
-    for place, found in counts.items():
-        print(f"{place}: {', '.join(f'{count} {kind}' for kind, count in sorted(found.items()))}")
+    for place, result in counts.items():
+        print(f"{place}: {', '.join(f'{count} {kind}' for kind, count in sorted(result.items()))}")
     total = sum(counts.values(), Counter())
     if not total:
         return 4
@@ -197,8 +197,8 @@ def main() -> int:
 def _tasks(folder: Path, version: str, recipes: list[Path]) -> list[dict[str, Any]]:
     place = folder / f"torch-{version}"
     return [
-        {"id": one.stem, "recipe": str(one.resolve()), "name": one.stem, "path": str(place / f"{one.stem}.pt2")}
-        for one in recipes
+        {"id": recipe.stem, "recipe": str(recipe.resolve()), "name": recipe.stem, "path": str(place / f"{recipe.stem}.pt2")}
+        for recipe in recipes
     ]
 
 

@@ -104,15 +104,15 @@ class Drawing:
 
     def any_of(self, dtype: str, least: int = 0, most: int = 9) -> Variable | None:
         """A variable of a dtype with so many dimensions, rather a late one."""
-        found = [one for one in self.variables if one.dtype == dtype and least <= len(one.shape) <= most]
-        return found[-1 - min(int(self.rng.expovariate(0.7)), len(found) - 1)] if found else None
+        results = [variable for variable in self.variables if variable.dtype == dtype and least <= len(variable.shape) <= most]
+        return results[-1 - min(int(self.rng.expovariate(0.7)), len(results) - 1)] if results else None
 
     def pair(self, dtype: str) -> tuple[Variable, Variable, tuple[Dimension, ...]] | None:
         """Two variables whose shapes broadcast, and the shape that they have together."""
-        found = [one for one in self.variables if one.dtype == dtype]
-        self.rng.shuffle(found)
-        for first in found:
-            for second in found:
+        results = [variable for variable in self.variables if variable.dtype == dtype]
+        self.rng.shuffle(results)
+        for first in results:
+            for second in results:
                 shape = together(first.shape, second.shape)
                 if shape is not None and (first is not second or self.rng.random() < 0.3):
                     return first, second, shape
@@ -134,11 +134,11 @@ class Drawing:
 
     def unary(self) -> Step | None:
         dtype = self.rng.choice([FLOAT, FLOAT, FLOAT, INT])
-        one = self.any_of(dtype)
-        if one is None:
+        item = self.any_of(dtype)
+        if item is None:
             return None
         text = self.rng.choice(UNARY_FLOAT if dtype == FLOAT else UNARY_INT)
-        return Step(text.format(x=one.name), dtype, one.shape)
+        return Step(text.format(x=item.name), dtype, item.shape)
 
     def binary(self) -> Step | None:
         dtype = self.rng.choice([FLOAT, FLOAT, FLOAT, INT, BOOL])
@@ -149,152 +149,156 @@ class Drawing:
         return Step(text.format(x=pair[0].name, y=pair[1].name), dtype, pair[2])
 
     def over(self) -> Step | None:
-        one = self.any_of(FLOAT, 1)
-        if one is None:
+        item = self.any_of(FLOAT, 1)
+        if item is None:
             return None
-        at = self.rng.randrange(len(one.shape))
+        at = self.rng.randrange(len(item.shape))
         keep = self.rng.random() < 0.4
-        text = self.rng.choice(OVER).format(x=one.name, d=at - len(one.shape) if self.rng.random() < 0.5 else at)
+        text = self.rng.choice(OVER).format(x=item.name, d=at - len(item.shape) if self.rng.random() < 0.5 else at)
         if keep:
             text = text[:-4] + ", keepdim=True)[0]" if text.endswith("[0]") else text[:-1] + ", keepdim=True)"
-        return Step(text, FLOAT, (*one.shape[:at], *((1,) if keep else ()), *one.shape[at + 1 :]))
+        return Step(text, FLOAT, (*item.shape[:at], *((1,) if keep else ()), *item.shape[at + 1 :]))
 
     def along(self) -> Step | None:
-        one = self.any_of(FLOAT, 1)
-        if one is None:
+        item = self.any_of(FLOAT, 1)
+        if item is None:
             return None
-        return Step(self.rng.choice(ALONG).format(x=one.name, d=self.rng.randrange(len(one.shape))), FLOAT, one.shape)
+        return Step(self.rng.choice(ALONG).format(x=item.name, d=self.rng.randrange(len(item.shape))), FLOAT, item.shape)
 
     def moved(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, INT]), 2)
-        if one is None:
+        item = self.any_of(self.rng.choice([FLOAT, INT]), 2)
+        if item is None:
             return None
-        order = list(range(len(one.shape)))
+        order = list(range(len(item.shape)))
         self.rng.shuffle(order)
-        text = f"{one.name}.permute({', '.join(map(str, order))})"
+        text = f"{item.name}.permute({', '.join(map(str, order))})"
         if self.rng.random() < 0.5:
             text += ".contiguous()"
-        return Step(text, one.dtype, tuple(one.shape[at] for at in order))
+        return Step(text, item.dtype, tuple(item.shape[at] for at in order))
 
     def cut(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, FLOAT, INT, BOOL]), 1)
-        places = [at for at, size in enumerate(one.shape) if isinstance(size, int) and size > 1] if one is not None else []
-        if one is None or not places:
+        item = self.any_of(self.rng.choice([FLOAT, FLOAT, INT, BOOL]), 1)
+        places = [at for at, size in enumerate(item.shape) if isinstance(size, int) and size > 1] if item is not None else []
+        if item is None or not places:
             return None
         at = self.rng.choice(places)
-        size = one.shape[at]
+        size = item.shape[at]
         assert isinstance(size, int)
-        rest = (one.shape[:at], one.shape[at + 1 :])
+        rest = (item.shape[:at], item.shape[at + 1 :])
         what = self.rng.choice(["select", "narrow", "slice", "step", "index_select", "chunk", "last"])
         if what == "select":
-            return Step(f"{one.name}.select({at}, {self.rng.randrange(-size, size)})", one.dtype, (*rest[0], *rest[1]))
+            return Step(f"{item.name}.select({at}, {self.rng.randrange(-size, size)})", item.dtype, (*rest[0], *rest[1]))
         if what == "narrow":
-            return Step(f"{one.name}.narrow({at}, 1, {size - 1})", one.dtype, (*rest[0], size - 1, *rest[1]))
+            return Step(f"{item.name}.narrow({at}, 1, {size - 1})", item.dtype, (*rest[0], size - 1, *rest[1]))
         if what == "chunk":
-            return Step(f"torch.chunk({one.name}, 2, {at})[0]", one.dtype, (*rest[0], -(-size // 2), *rest[1]))
+            return Step(f"torch.chunk({item.name}, 2, {at})[0]", item.dtype, (*rest[0], -(-size // 2), *rest[1]))
         if what == "index_select":
             index = [self.rng.randrange(size) for _ in range(3)]
             name = self.part(f"torch.nn.Parameter(torch.tensor({index}), requires_grad=False)")
-            return Step(f"torch.index_select({one.name}, {at}, {name})", one.dtype, (*rest[0], 3, *rest[1]))
+            return Step(f"torch.index_select({item.name}, {at}, {name})", item.dtype, (*rest[0], 3, *rest[1]))
         before = ":, " * at
         if what == "slice":
-            return Step(f"{one.name}[{before}1:]", one.dtype, (*rest[0], size - 1, *rest[1]))
+            return Step(f"{item.name}[{before}1:]", item.dtype, (*rest[0], size - 1, *rest[1]))
         if what == "step":
-            return Step(f"{one.name}[{before}::2]", one.dtype, (*rest[0], -(-size // 2), *rest[1]))
-        return Step(f"{one.name}[{before}-1]", one.dtype, (*rest[0], *rest[1]))
+            return Step(f"{item.name}[{before}::2]", item.dtype, (*rest[0], -(-size // 2), *rest[1]))
+        return Step(f"{item.name}[{before}-1]", item.dtype, (*rest[0], *rest[1]))
 
     def joined(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, INT]), 1)
-        if one is None:
+        item = self.any_of(self.rng.choice([FLOAT, INT]), 1)
+        if item is None:
             return None
-        same = [other for other in self.variables if other.dtype == one.dtype and other.shape == one.shape]
+        same = [other for other in self.variables if other.dtype == item.dtype and other.shape == item.shape]
         other = self.rng.choice(same)
-        at = self.rng.randrange(len(one.shape))
+        at = self.rng.randrange(len(item.shape))
         if self.rng.random() < 0.3:
-            shape = (*one.shape[:at], 2, *one.shape[at:])
-            return Step(f"torch.stack([{one.name}, {other.name}], {at})", one.dtype, shape)
+            shape = (*item.shape[:at], 2, *item.shape[at:])
+            return Step(f"torch.stack([{item.name}, {other.name}], {at})", item.dtype, shape)
         return Step(
-            f"torch.cat([{one.name}, {other.name}], {at})",
-            one.dtype,
-            (*one.shape[:at], twice(one.shape[at]), *one.shape[at + 1 :]),
+            f"torch.cat([{item.name}, {other.name}], {at})",
+            item.dtype,
+            (*item.shape[:at], twice(item.shape[at]), *item.shape[at + 1 :]),
         )
 
     def layer(self) -> Step | None:
-        one = self.any_of(FLOAT, 2)
-        last = one.shape[-1] if one is not None else None
-        if one is None or not isinstance(last, int) or last > 16:
+        item = self.any_of(FLOAT, 2)
+        last = item.shape[-1] if item is not None else None
+        if item is None or not isinstance(last, int) or last > 16:
             return None
         what = self.rng.choice(["linear", "norm", "matmul", "conv", "attention", "linear without bias"])
         if what.startswith("linear"):
             name = self.part(f"torch.nn.Linear({last}, 5{', bias=False' if 'without' in what else ''})")
-            return Step(f"{name}({one.name})", FLOAT, (*one.shape[:-1], 5))
+            return Step(f"{name}({item.name})", FLOAT, (*item.shape[:-1], 5))
         if what == "norm":
-            return Step(f"{self.part(f'torch.nn.LayerNorm({last})')}({one.name})", FLOAT, one.shape)
+            return Step(f"{self.part(f'torch.nn.LayerNorm({last})')}({item.name})", FLOAT, item.shape)
         if what == "matmul":
             name = self.part(f"torch.nn.Parameter(torch.zeros({last}, 3))")
-            return Step(f"torch.matmul({one.name}, {name})", FLOAT, (*one.shape[:-1], 3))
-        channels = one.shape[-2]
-        if len(one.shape) != 3:
+            return Step(f"torch.matmul({item.name}, {name})", FLOAT, (*item.shape[:-1], 3))
+        channels = item.shape[-2]
+        if len(item.shape) != 3:
             return None
         if what == "conv" and isinstance(channels, int) and channels <= 16:
             name = self.part(f"torch.nn.Conv1d({channels}, 2, 3, padding=1)")
-            return Step(f"{name}({one.name})", FLOAT, (one.shape[0], 2, last))
-        return Step(f"torch.bmm({one.name}, {one.name}.transpose(1, 2))", FLOAT, (*one.shape[:-1], one.shape[-2]))
+            return Step(f"{name}({item.name})", FLOAT, (item.shape[0], 2, last))
+        return Step(f"torch.bmm({item.name}, {item.name}.transpose(1, 2))", FLOAT, (*item.shape[:-1], item.shape[-2]))
 
     def counted(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, INT]), 1)
-        if one is None:
+        item = self.any_of(self.rng.choice([FLOAT, INT]), 1)
+        if item is None:
             return None
-        at = self.rng.randrange(len(one.shape))
+        at = self.rng.randrange(len(item.shape))
         text = self.rng.choice(
             ["torch.argmax({x}, {d})", "torch.count_nonzero({x}, {d})", "torch.argsort({x}, dim={d}, stable=True)"]
         )
-        rest = one.shape if "argsort" in text else (*one.shape[:at], *one.shape[at + 1 :])
-        return Step(text.format(x=one.name, d=at), INT, rest)
+        rest = item.shape if "argsort" in text else (*item.shape[:at], *item.shape[at + 1 :])
+        return Step(text.format(x=item.name, d=at), INT, rest)
 
     def chosen(self) -> Step | None:
-        where, one = self.any_of(BOOL), self.any_of(FLOAT)
-        shape = together(where.shape, one.shape) if where is not None and one is not None else None
-        if where is None or one is None or shape is None:
+        where, item = self.any_of(BOOL), self.any_of(FLOAT)
+        shape = together(where.shape, item.shape) if where is not None and item is not None else None
+        if where is None or item is None or shape is None:
             return None
-        if shape == one.shape and self.rng.random() < 0.5:
-            return Step(f"{one.name}.masked_fill({where.name}, {self.rng.choice([0.0, -1.5, 3.0])})", FLOAT, shape)
-        return Step(f"torch.where({where.name}, {one.name}, {one.name} * -2)", FLOAT, shape)
+        if shape == item.shape and self.rng.random() < 0.5:
+            return Step(f"{item.name}.masked_fill({where.name}, {self.rng.choice([0.0, -1.5, 3.0])})", FLOAT, shape)
+        return Step(f"torch.where({where.name}, {item.name}, {item.name} * -2)", FLOAT, shape)
 
     def truth(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, INT]))
-        if one is None:
+        item = self.any_of(self.rng.choice([FLOAT, INT]))
+        if item is None:
             return None
-        text = self.rng.choice(TO_BOOL if one.dtype == FLOAT else TO_BOOL[:4])
-        return Step(f"({text.format(x=one.name, f=one.name)})", BOOL, one.shape)
+        text = self.rng.choice(TO_BOOL if item.dtype == FLOAT else TO_BOOL[:4])
+        return Step(f"({text.format(x=item.name, f=item.name)})", BOOL, item.shape)
 
     def converted(self) -> Step | None:
-        one = self.any_of(self.rng.choice([INT, BOOL]))
-        if one is None:
+        item = self.any_of(self.rng.choice([INT, BOOL]))
+        if item is None:
             return None
-        if one.dtype == BOOL and self.rng.random() < 0.5:
-            return Step(f"{one.name}.to(torch.int64)", INT, one.shape)
-        return Step(f"{one.name}.to(torch.float32)", FLOAT, one.shape)
+        if item.dtype == BOOL and self.rng.random() < 0.5:
+            return Step(f"{item.name}.to(torch.int64)", INT, item.shape)
+        return Step(f"{item.name}.to(torch.float32)", FLOAT, item.shape)
 
     def shaped(self) -> Step | None:
-        one = self.any_of(self.rng.choice([FLOAT, INT]), 1)
-        if one is None:
+        item = self.any_of(self.rng.choice([FLOAT, INT]), 1)
+        if item is None:
             return None
         what = self.rng.choice(["unsqueeze", "flatten", "repeat", "pad", "expand"])
-        at = self.rng.randrange(len(one.shape) + 1)
+        at = self.rng.randrange(len(item.shape) + 1)
         if what == "unsqueeze":
-            return Step(f"{one.name}.unsqueeze({at})", one.dtype, (*one.shape[:at], 1, *one.shape[at:]))
+            return Step(f"{item.name}.unsqueeze({at})", item.dtype, (*item.shape[:at], 1, *item.shape[at:]))
         if what == "expand":
-            return Step(f"{one.name}.unsqueeze(0).expand(2, {', '.join(['-1'] * len(one.shape))})", one.dtype, (2, *one.shape))
-        last = one.shape[-1]
+            return Step(
+                f"{item.name}.unsqueeze(0).expand(2, {', '.join(['-1'] * len(item.shape))})", item.dtype, (2, *item.shape)
+            )
+        last = item.shape[-1]
         if what == "pad" and isinstance(last, int):
-            return Step(f"torch.nn.functional.pad({one.name}, [1, 2])", one.dtype, (*one.shape[:-1], last + 3))
+            return Step(f"torch.nn.functional.pad({item.name}, [1, 2])", item.dtype, (*item.shape[:-1], last + 3))
         if what == "repeat" and isinstance(last, int):
             return Step(
-                f"{one.name}.repeat({', '.join(['1'] * (len(one.shape) - 1) + ['2'])})", one.dtype, (*one.shape[:-1], 2 * last)
+                f"{item.name}.repeat({', '.join(['1'] * (len(item.shape) - 1) + ['2'])})",
+                item.dtype,
+                (*item.shape[:-1], 2 * last),
             )
-        if len(one.shape) > 1 and isinstance(last, int) and isinstance(one.shape[-2], int):
-            return Step(f"{one.name}.flatten({len(one.shape) - 2})", one.dtype, (*one.shape[:-2], one.shape[-2] * last))
+        if len(item.shape) > 1 and isinstance(last, int) and isinstance(item.shape[-2], int):
+            return Step(f"{item.name}.flatten({len(item.shape) - 2})", item.dtype, (*item.shape[:-2], item.shape[-2] * last))
         return None
 
     def draw(self, count: int) -> None:
@@ -316,18 +320,18 @@ def twice(size: Dimension) -> Dimension:
 def size_of(shape: tuple[Dimension, ...]) -> int:
     """Elements, of a batch of :data:`BATCH`."""
     total = 1
-    for one in shape:
-        total *= one if isinstance(one, int) else int(one[:-1]) * BATCH
+    for size in shape:
+        total *= size if isinstance(size, int) else int(size[:-1]) * BATCH
     return total
 
 
 def together(first: tuple[Dimension, ...], second: tuple[Dimension, ...]) -> tuple[Dimension, ...] | None:
     """The shape to which two shapes broadcast; None if they do not."""
     width = max(len(first), len(second))
-    left, right = ((1,) * (width - len(one)) + one for one in (first, second))
-    if any(one != other and 1 not in (one, other) for one, other in zip(left, right, strict=True)):
+    left, right = ((1,) * (width - len(side)) + side for side in (first, second))
+    if any(item != other and 1 not in (item, other) for item, other in zip(left, right, strict=True)):
         return None
-    return tuple(other if one == 1 else one for one, other in zip(left, right, strict=True))
+    return tuple(other if item == 1 else item for item, other in zip(left, right, strict=True))
 
 
 VALUES: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 0.1, -0.7, 1e-3, 7.25, -12.0)
@@ -337,8 +341,8 @@ HARD: Final = ('float("nan")', 'float("inf")', '-float("inf")', "1e30", "-1e-30"
 def values(rng: random.Random, shape: tuple[int, ...], dtype: str, *, hard: bool) -> str:
     """A tensor as Python writes it."""
     count = 1
-    for one in shape:
-        count *= one
+    for size in shape:
+        count *= size
     if dtype == INT:
         body = ", ".join(str(rng.randrange(-6, 9)) for _ in range(count))
     else:
@@ -353,7 +357,7 @@ def program(seed: int, number: int) -> str:
     drawing = Drawing(rng, dynamic=dynamic)
     drawing.draw(rng.randrange(4, 13))
     buffer = number % 4 == 1
-    results = [one.name for one in drawing.variables if one.name.startswith("v")]
+    results = [variable.name for variable in drawing.variables if variable.name.startswith("v")]
     used = set(re.findall(r"\bv\d+\b", " ".join(line.partition(" = ")[2] for line in drawing.lines)))
     chosen = [name for name in results if name not in used]  # whatever nobody uses, an exporter may leave out
     if buffer:
@@ -365,12 +369,12 @@ def program(seed: int, number: int) -> str:
     calls = []
     for at, size in enumerate(sizes):
         tensors = [
-            values(rng, tuple(one if isinstance(one, int) else size for one in given.shape), given.dtype, hard=at == 1)
+            values(rng, tuple(item if isinstance(item, int) else size for item in given.shape), given.dtype, hard=at == 1)
             for given in drawing.inputs
         ]
         calls.append(f'        ("forward", ({", ".join(tensors)})),')
     example = ", ".join(
-        values(rng, tuple(one if isinstance(one, int) else BATCH for one in given.shape), given.dtype, hard=False)
+        values(rng, tuple(item if isinstance(item, int) else BATCH for item in given.shape), given.dtype, hard=False)
         for given in drawing.inputs
     )
     shapes = ', dynamic_shapes={"x": {0: batch}, "y": None, "i": {0: batch}}' if dynamic else ""

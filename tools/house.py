@@ -78,32 +78,32 @@ class Source:
     @cached_property
     def imported(self) -> set[str]:
         """The modules that it imports, anywhere and for whatever reason."""
-        found: set[str] = set()
+        results: set[str] = set()
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names)
+                results.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
-                found.add(node.module)
-                found.update(f"{node.module}.{alias.name}" for alias in node.names)
-        return found
+                results.add(node.module)
+                results.update(f"{node.module}.{alias.name}" for alias in node.names)
+        return results
 
     def dependencies(self, modules: Collection[str], own: str) -> set[str]:
         """The modules of the package that it imports, anywhere and for whatever reason: also in functions and for types alone.
 
         ``from package import module`` depends on the module, and not on the package's own file, of which it uses no name.
         """
-        found: set[str] = set()
+        results: set[str] = set()
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names)
+                results.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 outer = own.split(".") if self.name.endswith("__init__.py") else own.split(".")[:-1]
                 above = ".".join(outer[: len(outer) + 1 - node.level]) if node.level else ""
                 module = ".".join(part for part in (above, node.module) if part)
                 for alias in node.names:
                     inner = f"{module}.{alias.name}"
-                    found.add(inner if inner in modules else module)
-        return found.intersection(modules) - {own}
+                    results.add(inner if inner in modules else module)
+        return results.intersection(modules) - {own}
 
 
 def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -157,7 +157,7 @@ class House:
 
     def dtype_tables(self) -> list[str]:
         """Files with a literal that lists six dtypes or more, but for the rules of calculation in runtime/, which are no table."""
-        found: list[str] = []
+        results: list[str] = []
         for source in self.ours:
             inner: set[int] = set()
             for node in source.nodes:
@@ -167,8 +167,8 @@ class House:
                 words = {word for text in texts for word in re.split(r"[ .]", text)}
                 if len(words & DTYPES) >= A_TABLE:
                     inner.update(id(part) for part in ast.walk(node))
-                    found.append(source.name)
-        return sorted(set(found) - DTYPE_RULES)
+                    results.append(source.name)
+        return sorted(set(results) - DTYPE_RULES)
 
     def pickle_readers(self) -> list[str]:
         """Files that read pickles: by the standard library, or by a loop over opcodes."""
@@ -214,12 +214,12 @@ class House:
 
         What stands before the first parenthesis, the operator's name, is asked for without any of them.
         """
-        found = {
+        results = {
             source.name
             for source in self.ours
             if any("->" in text for _, text in source.calls(*_SPLITS, *_SEARCHES)) or _patterns(source, "->")
         }
-        return sorted({_GRAMMAR[0] if name in _GRAMMAR else name for name in found - EQUATIONS - DEFINITIONS})
+        return sorted({_GRAMMAR[0] if name in _GRAMMAR else name for name in results - EQUATIONS - DEFINITIONS})
 
     def program_readers(self) -> list[str]:
         """Files that take TorchScript text apart: by ast, by patterns of its lines, or by its word for a function.
@@ -247,7 +247,7 @@ class House:
             *self.root.glob("reports/observations/*.jsonl"), *self.root.glob("reports/observations/*.txt"),
         ]  # fmt: skip
         data = [path.read_bytes() for path in files]
-        return sum(map(len, data)), sum(one.count(b"\n") for one in data)
+        return sum(map(len, data)), sum(byte.count(b"\n") for byte in data)
 
     def lines(self) -> int:
         """Lines of the package."""
@@ -385,12 +385,12 @@ def main() -> None:
     house = House(arguments.root)
     above: list[str] = []
     for row in COUNTS:
-        found = row.count(house)
+        result = row.count(house)
         limit = "" if row.limit is None else f"at most {row.limit}"
-        bad = row.limit is not None and len(found) > row.limit
-        print(f"{len(found):8}  {limit:10}  {row.title}")
+        bad = row.limit is not None and len(result) > row.limit
+        print(f"{len(result):8}  {limit:10}  {row.title}")
         if arguments.where or (arguments.check and bad):
-            print(*(f"{'':22}{place}" for place in found), sep="\n")
+            print(*(f"{'':22}{place}" for place in result), sep="\n")
         if bad:
             above.append(row.title)
     size, lines = house.recorded()

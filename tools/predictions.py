@@ -101,22 +101,22 @@ def main() -> int:
     counted, wrong = executed(evidence, asked.reader, None)
     if not counted:
         return nothing()
-    slips = sum((one.slips for one in counted), Counter[str]())
+    slips = sum((item.slips for item in counted), Counter[str]())
     for slip in _slips(evidence):
         print(f"slip {slip}: {slips[slip]} cells")
     if asked.reader is not None:
         return int(wrong > 0)
     failed = wrong > 0
-    found = explained(evidence, counted, rules_of(root))
+    result = explained(evidence, counted, rules_of(root))
     lock = read_lock(root.inside("policies/torch")).counts
-    for key in sorted(key for key in found if found[key] != lock.get(key)):
-        print(f"{' '.join(key)}: {found[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
-    for key in sorted(key for key, count in found.items() if count == 0):
+    for key in sorted(key for key in result if result[key] != lock.get(key)):
+        print(f"{' '.join(key)}: {result[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
+    for key in sorted(key for key, count in result.items() if count == 0):
         failed = True
         print(f"{' '.join(key)} does not explain anything; remove it from the policy", file=sys.stderr)
-    for name, text in prediction_texts(root, evidence, counted, found).items():
+    for name, text in prediction_texts(root, evidence, counted, result).items():
         path = root.inside(name)
-        if asked.write and 0 not in found.values():
+        if asked.write and 0 not in result.values():
             put(path, text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
             failed = True
@@ -125,18 +125,18 @@ def main() -> int:
 
 
 def _slips(evidence: Evidence) -> list[str]:
-    return [one.id for one in evidence.policy.behaviors if one.outcome in SLIPS]
+    return [entry.id for entry in evidence.policy.behaviors if entry.outcome in SLIPS]
 
 
 def executed(evidence: Evidence, readers: Sequence[str] | None, sample: ExecutedSample | None) -> tuple[list[ReaderCounts], int]:
     """What was counted of each reader, printed as it is done with every wrong cell; and how many of these there are."""
     counted, failed = [], 0
-    for one, wrong in predictions(evidence, readers, None if sample is None else sample.tasks):
-        counted.append(one)
+    for item, wrong in predictions(evidence, readers, None if sample is None else sample.tasks):
+        counted.append(item)
         failed += len(wrong)
-        print(one, flush=True)
+        print(item, flush=True)
         print("\n".join(wrong), end="\n" if wrong else "")
-    print(f"all      {sum(one.agrees for one in counted)} of {sum(one.cells for one in counted)} agree")
+    print(f"all      {sum(counts.agrees for counts in counted)} of {sum(entry.cells for entry in counted)} agree")
     return counted, failed
 
 
@@ -177,7 +177,7 @@ def disagreements(
         if cells := loading.wrong(name, takers_of(items)):
             yield f"{name}: in {cells} cells it is told wrongly whether it loads"
     lock = read_lock(root.inside("policies/torch")).counts
-    slips = sum((one.slips for one in counted), Counter[str]())
+    slips = sum((counts.slips for counts in counted), Counter[str]())
     for slip in _slips(evidence):
         known = lock.get(("behavior", slip), 0)
         print(f"slip {slip}: met in {slips[slip]} of {known} cells")
@@ -185,7 +185,7 @@ def disagreements(
             yield f"slip {slip} was met by no executed cell"
         elif slips[slip] > known:
             yield f"slip {slip} was met in {slips[slip]} cells, {known} in {LOCK}: {PREDICT}"
-    departing = {("behavior", one.id) for one in evidence.policy.behaviors if one.departs}
+    departing = {("behavior", entry.id) for entry in evidence.policy.behaviors if entry.departs}
     for key, cells in sorted(sample.explained.items()):
         print(
             f"{' '.join(key)}: decides {cells} cells, {sample.programs[key]} of programs, of which {sample.causes[key]} were executed"
@@ -193,7 +193,9 @@ def disagreements(
         if key in departing and cells != lock.get(key):
             yield f"{' '.join(key)} explains {cells} cells, {lock.get(key, 'nothing')} in {LOCK}: {PREDICT}"
     unrecorded = UNRECORDED | {
-        ("change", one.id): one.evidence for one in evidence.policy.changes if not re.search(r"\brecipes? ", one.evidence)
+        ("change", change.id): change.evidence
+        for change in evidence.policy.changes
+        if not re.search(r"\brecipes? ", change.evidence)
     }
     unmet = sample.unmet()
     for key in unmet:
@@ -212,17 +214,17 @@ def _document(root: Root, evidence: Evidence, counted: Sequence[ReaderCounts], l
     """What is wrong with the document, as far as a sample can tell."""
     path = root.inside(PREDICTIONS)
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    said = {one.release: one for one in stated(text)}
+    messages = {item.release: item for item in stated(text)}
     programs = len(plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values())))
-    for one in counted:
-        if not one.cells:
-            yield f"no program was executed for {one.release}"
-        there = said.get(one.release)
+    for counts in counted:
+        if not counts.cells:
+            yield f"no program was executed for {counts.release}"
+        there = messages.get(counts.release)
         if there is None or there.cells != programs or there.agrees != programs:
-            yield f"{PREDICTIONS} does not say that {programs} programs of {one.release} agree: {PREDICT}"
-        elif there.by_slip < one.by_slip:
-            yield f"{PREDICTIONS} says that {there.by_slip} programs of {one.release} come to slips, not {one.by_slip}: {PREDICT}"
-    if not said.keys() - {one.release for one in counted} and text == document([*said.values()], evidence.policy, lock):
+            yield f"{PREDICTIONS} does not say that {programs} programs of {counts.release} agree: {PREDICT}"
+        elif there.by_slip < counts.by_slip:
+            yield f"{PREDICTIONS} says that {there.by_slip} programs of {counts.release} come to slips, not {counts.by_slip}: {PREDICT}"
+    if not messages.keys() - {item.release for item in counted} and text == document([*messages.values()], evidence.policy, lock):
         return
     yield f"{PREDICTIONS} is not what the policy and {LOCK} make of it: {PREDICT}"
 

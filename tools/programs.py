@@ -93,13 +93,13 @@ def kinds_of(programs: Path) -> dict[str, str]:
     Raises:
         CorpusError: two programs have one name.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for path in sorted(programs.rglob("*.py")):
         kind = " ".join(path.relative_to(programs).parent.parts)
-        if path.stem in found:
-            raise CorpusError(f"{path.stem} is {found[path.stem]} and {kind}", where=str(programs))
-        found[path.stem] = kind
-    return found
+        if path.stem in results:
+            raise CorpusError(f"{path.stem} is {results[path.stem]} and {kind}", where=str(programs))
+        results[path.stem] = kind
+    return results
 
 
 def written(folder: Path, programs: Path, policy: Policy, writers: Collection[str]) -> Corpus:
@@ -124,7 +124,7 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
     corpus = load_corpus(folder / "fixtures")
     if corpus.damage:  # it would not be compared, and nobody would miss it
         raise CorpusError(
-            "; ".join(f"{one.subject}: {one.detail}" for one in corpus.damage), where=str(folder), code="unreadable-program"
+            "; ".join(f"{item.subject}: {item.detail}" for item in corpus.damage), where=str(folder), code="unreadable-program"
         )
     return corpus
 
@@ -136,13 +136,13 @@ def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str])
         EnvironmentUnavailable: a reader is not built here.
     """
     place = folder / "reports" / "observations"
-    known = {one.release: one for one in read_recorded(place).readers.values()}
+    known = {reader.release: reader for reader in read_recorded(place).readers.values()}
     for version in readers:
         release = policy.calendar.resolve(f"torch-{version}")
-        tasks = [one for one in plan(policy, corpus, release, corpus.fixtures.values()) if one.options.id in OPTIONS]
+        tasks = [item for item in plan(policy, corpus, release, corpus.fixtures.values()) if item.options.id in OPTIONS]
         earlier = known.get(version)
         if earlier is not None and all(
-            (cell := earlier.cells.get((one.fixture.id, one.options.id))) is not None and cell.key == one.key for one in tasks
+            (cell := earlier.cells.get((task.fixture.id, task.options.id))) is not None and cell.key == task.key for task in tasks
         ):
             continue
         today = dt.datetime.now(dt.UTC).date()
@@ -171,15 +171,15 @@ def inspected(corpus: Corpus, readers: dict[str, ObservedReader], rules: Rules) 
                     refusal = needs.weights_only[version]
                     expected, kind = loadable and refusal is None, "inspect weights-only"
                     because = why if refusal is None else f"weights_only: {refusal.detail}"
-                said = cell.errors[0]["message"] if cell.errors else cell.signal
+                message = cell.errors[0]["message"] if cell.errors else cell.signal
                 try:
                     right = loads(cell) is expected
                 except CorpusError as error:
-                    right, said = False, str(error)
+                    right, message = False, str(error)
                 if right:
-                    text = "" if expected else f"{because} | {said}"
+                    text = "" if expected else f"{because} | {message}"
                 else:
-                    text = f"forecast to {'load' if expected else 'be refused'} ({because}), but {cell.result} {said}"
+                    text = f"forecast to {'load' if expected else 'be refused'} ({because}), but {cell.result} {message}"
                 yield Cell(kind, fixture.recipe, fixture.release, version, RIGHT if right else WRONG, text)
 
 
@@ -188,7 +188,9 @@ def interpreted(
 ) -> Iterator[Cell]:
     """Each cell of the reference reader: what the program does at the horizon of the release."""
     # a program here does not say which operators it exercises: those that its archive calls have their tolerances
-    measured = [replace(one, operators=sorted({call.name for call in read_facts(corpus.path(one)).calls})) for one in fixtures]
+    measured = [
+        replace(fixture, operators=sorted({call.name for call in read_facts(corpus.path(fixture)).calls})) for fixture in fixtures
+    ]
     tasks = plan_reference(evidence.policy, corpus, measured)
     for version, reader in readers.items():
         told = observe_reference(tasks, today=evidence.as_of, horizon=f"reference@{version}")
@@ -200,28 +202,28 @@ def interpreted(
             elif what == "unsupported":
                 ended = LACKING
             elif what == "different" and rounded(
-                *(one.own_result(task.fixture.golden) for one in (reader.cells[place], told.cells[place]))
+                *(observation.own_result(task.fixture.golden) for observation in (reader.cells[place], told.cells[place]))
             ):
                 ended = ROUNDED
             else:
                 ended = WRONG
-            said = (
+            message = (
                 ""
                 if ended is RIGHT
                 else f"{reader.cells[place].result} is predicted as {told.cells[place].result}, {what}: {text}"
             )
-            yield Cell("reference", task.fixture.recipe, task.fixture.release, version, ended, said)
+            yield Cell("reference", task.fixture.recipe, task.fixture.release, version, ended, message)
 
 
 def rounded(expected: dict[str, Any], got: dict[str, Any]) -> bool:
     """Whether two results differ in floating-point numbers alone, each within :data:`ROUNDINGS` of its tensor's greatest."""
-    for one in contents(expected, got):
-        if one.kind == "strides":
+    for content in contents(expected, got):
+        if content.kind == "strides":
             continue
-        if one.kind != "value" or one.dtype not in {"float32", "float64"}:
+        if content.kind != "value" or content.dtype not in {"float32", "float64"}:
             return False
-        wanted, given = (tensor_array(one.dtype, bytes.fromhex(side)) for side in one.content)
-        if one.dtype == "float64" and all(
+        wanted, given = (tensor_array(content.dtype, bytes.fromhex(side)) for side in content.content)
+        if content.dtype == "float64" and all(
             np.array_equal(side, side.astype(np.float32), equal_nan=True) for side in (wanted, given)
         ):
             wanted, given = (
@@ -292,14 +294,14 @@ def compared(arguments: list[str] | None) -> int:
         corpus = written(asked.folder, programs, policy, asked.writer or WRITERS)
         observed = read(asked.folder, corpus, policy, versions)
         evidence = Evidence(policy, corpus, observed, {}, dt.datetime.now(dt.UTC).date())
-        chosen = [one for one in corpus.fixtures.values() if one.recipe in only]
-        cells = [one for one in inspected(corpus, observed, rules_of(place)) if one.program in only]
+        chosen = [fixture for fixture in corpus.fixtures.values() if fixture.recipe in only]
+        cells = [item for item in inspected(corpus, observed, rules_of(place)) if item.program in only]
         cells += interpreted(corpus, observed, evidence, chosen)
     for cell in sorted(cells):
         if cell.verdict is not RIGHT or (asked.reasons and cell.text):
             print(f"{cell.verdict} {cell.kind}: {cell.program} of {cell.writer} read by {cell.reader}: {cell.text}")
-    refused = Counter(kinds[one.recipe] for one in corpus.not_writable.values() if one.recipe in only)
-    counts = Counter(kinds[name] for name in {one.recipe for one in chosen})
+    refused = Counter(kinds[writable.recipe] for writable in corpus.not_writable.values() if writable.recipe in only)
+    counts = Counter(kinds[name] for name in {fixture.recipe for fixture in chosen})
     for kind in sorted(counts):
         print(f"{counts[kind]} {kind} programs were written; {refused[kind]} times a writer refused one")
     print(*table(cells, kinds), sep="\n")

@@ -145,7 +145,7 @@ def rehearse(arguments: list[str] | None) -> int:
     asked = parser.parse_args(arguments)
     calendar = written_calendar(REPOSITORY / DECIDED)
     release = calendar.resolve(asked.release)
-    later = [one.version for one in calendar if one.parsed > release.parsed]
+    later = [item.version for item in calendar if item.parsed > release.parsed]
     with tempfile.TemporaryDirectory(prefix="torch-compat-rehearsal-") as scratch:
         into = asked.into or Path(scratch)
         into.mkdir(parents=True, exist_ok=True)
@@ -170,13 +170,13 @@ def rehearse(arguments: list[str] | None) -> int:
             command(root, "tools/generate.py")
             status = judged(root)
         wanted = judged(expected) if later else 0  # without later releases, exceptions that only they show are without a cell
-        found = list(differences(expected, root, release.version))
-        rounded = [one.id for one in rounded_elsewhere(expected, root, release.version)]
+        results = list(differences(expected, root, release.version))
+        rounded = [fixture.id for fixture in rounded_elsewhere(expected, root, release.version)]
     if rounded:
         print(f"the last bits are those of another processor: {', '.join(rounded)}")
-    print("\n".join(found) or "no difference")
-    print(f"{len(found)} differences; admitting ended with {status}, judging the tree that is expected with {wanted}")
-    return 1 if found else 0 if status == wanted else status or wanted
+    print("\n".join(results) or "no difference")
+    print(f"{len(results)} differences; admitting ended with {status}, judging the tree that is expected with {wanted}")
+    return 1 if results else 0 if status == wanted else status or wanted
 
 
 if __name__ == "__main__":

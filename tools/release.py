@@ -26,13 +26,13 @@ def problems(root: Path, version: str) -> list[str]:
     """
     if not VERSION.fullmatch(version):
         return [f"{version!r} is not a version such as 0.2.0 or 0.2.0rc1"]
-    found = [f"the tree is not clean: {line}" for line in _git(root, "status", "--porcelain").splitlines()]
+    results = [f"the tree is not clean: {line}" for line in _git(root, "status", "--porcelain").splitlines()]
     if _git(root, "tag", "--list", f"v{version}"):
-        found.append(f"the tag v{version} exists already")
+        results.append(f"the tag v{version} exists already")
     for name, stated in _stated(root).items():
         if stated != version:
-            found.append(f"{name} states version {stated}; expected {version}")
-    return found + _changelog(root, version) + _fragments(root)
+            results.append(f"{name} states version {stated}; expected {version}")
+    return results + _changelog(root, version) + _fragments(root)
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -52,14 +52,16 @@ def _changelog(root: Path, version: str) -> list[str]:
     parts = re.split(r"^## +(.+)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     sections = dict(zip((title.split()[0].strip("[]") for title in parts[1::2]), parts[2::2], strict=True))
     entries = {title: [line for line in text.splitlines() if line.startswith("- ")] for title, text in sections.items()}
-    found = []
+    results = []
     if version not in sections:
-        found.append(f"CHANGELOG.md has no section '## {version}'; it has {', '.join(sections) or 'none'}")
+        results.append(f"CHANGELOG.md has no section '## {version}'; it has {', '.join(sections) or 'none'}")
     elif not entries[version]:
-        found.append(f"CHANGELOG.md has no entry under '## {version}'")
+        results.append(f"CHANGELOG.md has no entry under '## {version}'")
     if entries.get("Unreleased"):
-        found.append(f"CHANGELOG.md has {len(entries['Unreleased'])} entries under '## Unreleased': move them to '## {version}'")
-    return found
+        results.append(
+            f"CHANGELOG.md has {len(entries['Unreleased'])} entries under '## Unreleased': move them to '## {version}'"
+        )
+    return results
 
 
 def _fragments(root: Path) -> list[str]:
@@ -89,15 +91,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=REPOSITORY, help="root of the repository; default: this repository")
     asked = parser.parse_args(arguments)
     try:
-        found = problems(asked.root, asked.version)
-        if asked.command == "tag" and not found:
+        result = problems(asked.root, asked.version)
+        if asked.command == "tag" and not result:
             _git(asked.root, "tag", "--annotate", f"v{asked.version}", "--message", f"torch-compat {asked.version}")
             print(f"tagged v{asked.version}; push it with: git push origin v{asked.version}")
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
-    print("\n".join(found) or f"nothing speaks against {asked.version}")
-    return 1 if found else 0
+    print("\n".join(result) or f"nothing speaks against {asked.version}")
+    return 1 if result else 0
 
 
 if __name__ == "__main__":

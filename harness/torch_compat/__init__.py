@@ -28,5 +28,5 @@ def __getattr__(name: str) -> Any:
     module = LAZY.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(module), name)
-    return found
+    result = globals()[name] = getattr(importlib.import_module(module), name)
+    return result

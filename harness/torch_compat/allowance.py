@@ -80,18 +80,18 @@ class Allowance:
         objects of at most 300 bytes, their identities while their depth is measured (100 bytes), and 64 MB of texts at up to 4 bytes
         per byte of UTF-8.
         """
-        made = cls.__new__(cls)  # runs for every file; passing keywords would take longer than the rest
-        made.size = size
-        made.work = 5_000_000 + 100_000 * (size // MB)
-        made.expanded = (96 << 20) + 2 * size
-        made.whole = 64 << 20
-        made.objects = made.memo = made.nodes = 1 << 20
-        made.memory = 128 << 20
-        made.copied = 1 << 19
-        made.limits = None
-        made.complete = size <= HASHED
-        made.omitted = {}
-        return made
+        allowance = cls.__new__(cls)  # runs for every file; passing keywords would take longer than the rest
+        allowance.size = size
+        allowance.work = 5_000_000 + 100_000 * (size // MB)
+        allowance.expanded = (96 << 20) + 2 * size
+        allowance.whole = 64 << 20
+        allowance.objects = allowance.memo = allowance.nodes = 1 << 20
+        allowance.memory = 128 << 20
+        allowance.copied = 1 << 19
+        allowance.limits = None
+        allowance.complete = size <= HASHED
+        allowance.omitted = {}
+        return allowance
 
     @classmethod
     def to_load(cls, size: int) -> Allowance:

@@ -77,13 +77,13 @@ def members(path: Path) -> tuple[str, ...]:
     if not path.is_dir():
         return ("",)
     with _opened(path) as folder, os.scandir(folder) as entries:
-        found = sorted((entry.name, entry.is_file(follow_symlinks=False)) for entry in entries)
-    for name, regular in found:
+        results = sorted((entry.name, entry.is_file(follow_symlinks=False)) for entry in entries)
+    for name, regular in results:
         if not is_member(name):
             raise CorpusError(f"contains {name[:80]!a}, which is not a plain file name", where=str(path), code="outside")
         if not regular:
             raise CorpusError(f"contains {name!r}, which is not a regular file", where=str(path), code="not-a-file")
-    return tuple(name for name, _ in found)
+    return tuple(name for name, _ in results)
 
 
 def sizes(path: Path) -> dict[str, int]:

@@ -70,11 +70,11 @@ def _refuse(
     shape: Sequence[int], strides: Sequence[int], offset: int, dtype: np.dtype[Any], room: int, where: str | None
 ) -> Corrupt:
     first, end = extent(shape, strides, offset)
-    said = (
+    message = (
         f"a view of {dtype} with shape {_short(shape)}, strides {_short(strides)} and offset {_number(offset)} needs "
         f"elements {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // (dtype.itemsize or 1)} elements"
     )
-    return Corrupt(said, where=where, code="outside-storage")
+    return Corrupt(message, where=where, code="outside-storage")
 
 
 def view(
@@ -103,8 +103,8 @@ def view(
         Unsupported: numpy has no such array: too many dimensions or too many elements.
     """
     if max(len(shape), len(strides or ())) > MOST_DIMENSIONS:  # computing their product could take forever
-        said = f"a view has {max(len(shape), len(strides or ()))} dimensions; numpy has at most {MOST_DIMENSIONS}"
-        raise Unsupported(said, where=where, code="numpy-limits")
+        message = f"a view has {max(len(shape), len(strides or ()))} dimensions; numpy has at most {MOST_DIMENSIONS}"
+        raise Unsupported(message, where=where, code="numpy-limits")
     size = dtype.itemsize
     if dtype.hasobject or (isinstance(memory, np.ndarray) and memory.dtype.hasobject):
         raise Corrupt("cannot view references to Python objects", where=where, code="bad-tensor")
@@ -112,10 +112,10 @@ def view(
     if strides is None:
         if order == "C" and offset.__class__ is int and offset >= 0:  # nearly every view: one product is the only check needed
             count = 1
-            for one in shape:
-                if one.__class__ is not int or one <= 0:
+            for item in shape:
+                if item.__class__ is not int or item <= 0:
                     break
-                count *= one
+                count *= item
             else:
                 if 0 < size * (offset + count) <= room:
                     return np.ndarray(tuple(shape), dtype, memory, offset * size)
@@ -125,7 +125,7 @@ def view(
     for number in (*shape, *strides, offset):
         if number.__class__ is not int:
             raise Corrupt(f"expected an integer in a view, got {type(number).__name__}", where=where, code="bad-tensor")
-    if any(one < 0 for one in shape):
+    if any(entry < 0 for entry in shape):
         raise Corrupt(f"a view has shape {_short(shape)}", where=where, code="bad-tensor")
     if 0 in shape:
         if not 0 <= offset * size <= room:
@@ -144,8 +144,8 @@ def view(
     try:
         return np.ndarray(tuple(shape), dtype, memory, offset * size, steps)
     except (ValueError, OverflowError, MemoryError) as error:
-        said = f"numpy does not support an array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
-        raise Unsupported(said, where=where, code="numpy-limits") from error
+        message = f"numpy does not support an array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
+        raise Unsupported(message, where=where, code="numpy-limits") from error
 
 
 def contiguous_strides(shape: Sequence[int], order: str = "C") -> tuple[int, ...]:
@@ -228,10 +228,10 @@ def sized_dtype(order: str, code: str) -> np.dtype[Any]:
     length = UNIT_BYTES.get(code[:1], 0) * int(code[1:]) if code[:1] in UNIT_BYTES else 0
     if length > LARGEST_ITEM:
         raise ValueError(f"an element of {code} has {length} bytes, more than {LARGEST_ITEM}")
-    found = np.dtype(order + code)
-    if found.hasobject or not found.itemsize:
+    result = np.dtype(order + code)
+    if result.hasobject or not result.itemsize:
         raise TypeError(f"{code} is not a dtype of plain numbers or strings")
-    return found
+    return result
 
 
 def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
@@ -240,7 +240,7 @@ def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
     Raises:
         ValueError: a size is negative, or an element is larger than numpy can count.
     """
-    if any(one.__class__ is not int or one < 0 for one in shape) or base.itemsize * math.prod(shape) > LARGEST_ITEM:
+    if any(size.__class__ is not int or size < 0 for size in shape) or base.itemsize * math.prod(shape) > LARGEST_ITEM:
         raise ValueError(f"a field cannot have shape {_short(shape)}")
     return np.dtype((base, shape))
 
@@ -259,15 +259,15 @@ def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int
         raise ValueError(f"a record cannot have {_number(itemsize)} bytes and {len(fields)} fields")
     for name, dtype, offset in fields:
         if name.__class__ is not str or offset.__class__ is not int or not 0 <= offset <= itemsize - dtype.itemsize:
-            said = (
+            message = (
                 f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} is outside its record of {itemsize} bytes"
             )
-            raise ValueError(said)
-    names, formats, offsets = ([one[part] for one in fields] for part in range(3))
-    made: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]
-    if made.hasobject:
+            raise ValueError(message)
+    names, formats, offsets = ([field[part] for field in fields] for part in range(3))
+    result: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]
+    if result.hasobject:
         raise ValueError("a record cannot contain references to Python objects")
-    return made
+    return result
 
 
 def _number(number: Any) -> str:

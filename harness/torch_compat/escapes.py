@@ -11,7 +11,11 @@ __all__ = ["escaped", "escaped_lines", "escaped_output"]
 
 def escaped(text: str) -> str:
     """Text on one line, with each nonprintable character as a Python escape."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    )
 
 
 def escaped_lines(text: str) -> str:
@@ -26,7 +30,9 @@ def escaped_output(text: str) -> str:
     """
     if text.isprintable() or (text.isascii() and not text.encode("ascii").translate(None, _HARMLESS)):
         return text
-    return "".join(one if one.isprintable() or one in "\n\t" else _json_escape(ord(one)) for one in text)
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else _json_escape(ord(character)) for character in text
+    )
 
 
 _HARMLESS = bytes([9, 10, *range(32, 127)])

@@ -146,9 +146,9 @@ def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unch
         return
     needs, operators = document.get("needs", ()), document["operators"]
     unchecked += [
-        f"its manifest has {type(found).__name__} for {name}, expected a list"
-        for name, found in (("needs", needs), ("operators", operators))
-        if not isinstance(found, (list, tuple))
+        f"its manifest has {type(result).__name__} for {name}, expected a list"
+        for name, result in (("needs", needs), ("operators", operators))
+        if not isinstance(result, (list, tuple))
     ]
     if isinstance(needs, (list, tuple)):
         missing = [need for need in needs if _attempt(unchecked, _named(need), _has, need) is False]
@@ -195,7 +195,11 @@ def _said(error: BaseException) -> str:
 
 def _shown(text: str) -> str:
     """Text on one line, with nonprintable characters escaped: the warning prints text from a manifest to a terminal."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    )
 
 
 def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault], unchecked: Sequence[str]) -> str | None:
@@ -229,16 +233,16 @@ def _look_at(
     if use not in USES:
         raise ValueError(f"its use is {use!r}, expected one of {', '.join(USES)}")
     base, _, overload = operator.partition(".")
-    found = torch._C._jit_get_schemas_for_operator(base)  # noqa: SLF001 - there is no public way
-    if found and not hasattr(found[0], "overload_name"):
+    result = torch._C._jit_get_schemas_for_operator(base)  # noqa: SLF001 - there is no public way
+    if result and not hasattr(result[0], "overload_name"):
         unchecked.append(f"{operator}: this torch does not report the overloads of its operators")
         return
-    known = [one for one in found if one.overload_name == overload]
+    known = [schema for schema in result if schema.overload_name == overload]
     if not known:
         if use != "defines":
             faults.append(Fault(operator, "absent", "is gone"))
         return
-    texts = [plain(str(one)) for one in known]
+    texts = [plain(str(schema)) for schema in known]
     if use == "defines":
         parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - the operator may already be loaded, and printed differently here
         if entry["schema"] not in texts and (parse is None or plain(str(parse(entry["schema"]))) not in texts):
@@ -282,7 +286,9 @@ def _differs(entry: Mapping[str, Any], text: str, torch: Any) -> str | None:
         return None if now.is_backward_compatible_with(was) else "can no longer be called in the same way"
     for kernel in entry.get("kernels") or [{}]:
         if kernel.get("language") == "python":
-            reason = python_fault([_parameter(one) for one in now.arguments], [_parameter(one) for one in was.arguments])
+            reason = python_fault(
+                [_parameter(argument) for argument in now.arguments], [_parameter(argument) for argument in was.arguments]
+            )
         else:
             reason = kernel_fault(_types(now.arguments), _types(was.arguments), None)
             reason = reason or kernel_fault(_types(now.returns), _types(was.returns), None, "returns")
@@ -296,7 +302,7 @@ def _parameter(argument: Any) -> Parameter:
 
 
 def _types(arguments: Iterable[Any]) -> list[str]:
-    return [str(one.type) for one in arguments]
+    return [str(argument.type) for argument in arguments]
 
 
 def _served(operator: str, key: str, torch: Any) -> bool | None:
@@ -339,20 +345,22 @@ def kernel_fault(now: Sequence[str], was: Sequence[str], kernel: Sequence[str] |
 
 def without_symbols(type_: str) -> str:
     """A type with ``SymInt``, ``SymBool`` and ``SymFloat`` replaced by ``int``, ``bool`` and ``float``."""
-    return re.sub(r"\bSym(Int|Bool|Float)\b", lambda found: found.group(1).lower(), type_)
+    return re.sub(r"\bSym(Int|Bool|Float)\b", lambda match: match.group(1).lower(), type_)
 
 
 def python_fault(now: Sequence[Parameter], was: Sequence[Parameter]) -> str | None:
     """Why a kernel written in Python can no longer be called. Arguments at their defaults are not passed to it."""
-    positions = [one for one in was if not one.kwarg_only]
-    names = {one.name for one in was if one.kwarg_only}
+    positions = [parameter for parameter in was if not parameter.kwarg_only]
+    names = {parameter.name for parameter in was if parameter.kwarg_only}
     place = 0
     for new in now:
         known = new.name in names if new.kwarg_only else place < len(positions)
         place += not new.kwarg_only
         if not known and not new.has_default:
             return f"passes {new.name}, which the kernel does not accept"
-    missing = [one.name for one in positions[place:] if not one.has_default]
-    given = {one.name for one in now if one.kwarg_only}
-    missing += [one.name for one in was if one.kwarg_only and not one.has_default and one.name not in given]
+    missing = [position.name for position in positions[place:] if not position.has_default]
+    given = {parameter.name for parameter in now if parameter.kwarg_only}
+    missing += [
+        parameter.name for parameter in was if parameter.kwarg_only and not parameter.has_default and parameter.name not in given
+    ]
     return f"no longer passes {', '.join(missing)}" if missing else None

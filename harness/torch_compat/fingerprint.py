@@ -48,13 +48,13 @@ def code_of(package: str, root: Path = _PACKAGE) -> list[Path]:
     files: defaultdict[str, list[Path]] = defaultdict(list)
     for path in root.rglob("*.py"):
         files[path.relative_to(root).parts[0].removesuffix(".py")].append(path)
-    wanted, found = [package], {"__init__"}
+    wanted, result = [package], {"__init__"}
     while wanted:
         name = wanted.pop()
-        if name not in found:
-            found.add(name)
-            wanted += (one for path in files[name] for one in _imported(path.read_bytes()))
-    return sorted(path for name in found for path in files[name])
+        if name not in result:
+            result.add(name)
+            wanted += (item for path in files[name] for item in _imported(path.read_bytes()))
+    return sorted(path for name in result for path in files[name])
 
 
 def content_fingerprint(root: Path, files: Iterable[Path]) -> str:

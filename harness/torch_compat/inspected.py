@@ -102,7 +102,7 @@ class Inspected:
     def _judge(self, row: dict[str, Any]) -> None:
         """Add dangers, damage, omitted checks, failed conditions and the error to the row."""
         row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
-        row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
+        row["damage"] = [{"code": damage.code, "record": damage.record, "detail": damage.detail} for damage in self.damage]
         row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
         row["fails"] = self.fails
         error = self.error
@@ -139,8 +139,8 @@ class Inspected:
         facts = self.facts
         if facts is None or facts.family not in COMPILED:
             return []
-        found = []
-        held = {one.dtype for one in facts.storages}
+        results = []
+        held = {storage.dtype for storage in facts.storages}
         for dtype in ("bfloat16", "float16"):
             if dtype not in held:
                 continue
@@ -151,8 +151,8 @@ class Inspected:
                 if told is not None:
                     known, bits = told
                     spans = [{"from": first, "to": last} for first, last in known.spans(bits)]
-                    found.append({"dtype": dtype, "operator": operator, "computed_by": spans})
-        return found
+                    results.append({"dtype": dtype, "operator": operator, "computed_by": spans})
+        return results
 
     @property
     def dangers(self) -> list[tuple[str, str, str]]:
@@ -168,15 +168,15 @@ class Inspected:
                 for inner in self.contains
                 for name, record, because in inner.dangers
             ]
-        found = [
-            (one.path, record, because)
+        results = [
+            (global_.path, record, because)
             for record, unpickled in facts.pickles.items()
-            for one in unpickled.globals
-            if (because := _danger(one)) is not None
+            for global_ in unpickled.globals
+            if (because := _danger(global_)) is not None
         ]
         if facts.family in PROGRAMS:
-            found += _of_program(facts)
-        return [*found, *((NATIVE, one["record"], RUNS) for one in facts.extra.get("native", ()))]
+            results += _of_program(facts)
+        return [*results, *((NATIVE, item["record"], RUNS) for item in facts.extra.get("native", ()))]
 
     @property
     def message(self) -> str:
@@ -185,8 +185,8 @@ class Inspected:
         if error is None:
             return ""
         where = (error.where or "").removeprefix(self.path).lstrip(", ")
-        said = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
-        return f"{said} ({error.hint})" if error.hint else said
+        text = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
+        return f"{text} ({error.hint})" if error.hint else text
 
 
 def _of_program(facts: Facts) -> Iterator[tuple[str, str, str]]:
@@ -264,15 +264,15 @@ def _held(facts: Facts) -> dict[str, Any]:
         "devices": list(devices_of(facts)),
         "storages": [
             {
-                "key": one.key,
-                "dtype": one.dtype,
-                "nbytes": one.nbytes,
-                "offset": one.offset,
-                "calculated_offset": one.calculated_offset,
-                "absent": one.absent,
-                "device": one.device,
+                "key": storage.key,
+                "dtype": storage.dtype,
+                "nbytes": storage.nbytes,
+                "offset": storage.offset,
+                "calculated_offset": storage.calculated_offset,
+                "absent": storage.absent,
+                "device": storage.device,
             }
-            for one in facts.storages
+            for storage in facts.storages
         ],
     }
 
@@ -310,7 +310,7 @@ def _needed(needs: Needs) -> dict[str, Any]:
                 "releases": _spans(way.releases),
                 "call": way.call,
                 "arguments": dict(way.arguments),
-                "safe_globals": [one.path for one in way.safe_globals],
+                "safe_globals": [item.path for item in way.safe_globals],
                 "runs_code": way.runs_code,
                 "needs": _modules(way.needs),
                 "code": f"import torch; {way.code}" if way.call != "pickle.load" else way.code,
@@ -320,20 +320,20 @@ def _needed(needs: Needs) -> dict[str, Any]:
         "needs": _modules(needs.beside),
         "advisories": [
             {
-                "id": one.id,
-                "releases": _spans(one.releases),
-                "call": one.call,
-                "summary": one.summary,
-                "safe": one.safe,
-                "reference": one.reference,
+                "id": advisory.id,
+                "releases": _spans(advisory.releases),
+                "call": advisory.call,
+                "summary": advisory.summary,
+                "safe": advisory.safe,
+                "reference": advisory.reference,
             }
-            for one in needs.advisories
+            for advisory in needs.advisories
         ],
     }
 
 
 def _changed(changes: Iterable[ChangeOfMeaning]) -> list[dict[str, Any]]:
-    return [one._asdict() for one in changes]
+    return [change._asdict() for change in changes]
 
 
 @lru_cache(maxsize=512)
@@ -346,7 +346,7 @@ def _spans(spans: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
 
 
 def _modules(needs: Iterable[RequiredModule]) -> list[dict[str, str | None]]:
-    return [{"module": cut(one.module, LONGEST), "package": one.package, "because": one.because or None} for one in needs]
+    return [{"module": cut(need.module, LONGEST), "package": need.package, "because": need.because or None} for need in needs]
 
 
 @lru_cache(maxsize=512)

@@ -43,10 +43,10 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         UsageError: the file does not exist, is a folder, or is not readable.
     """
-    found = look_at(os.fspath(path))
-    if isinstance(found.error, UsageError):
-        raise found.error
-    return found.row()
+    inspected = look_at(os.fspath(path))
+    if isinstance(inspected.error, UsageError):
+        raise inspected.error
+    return inspected.row()
 
 
 def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspected:
@@ -62,67 +62,67 @@ def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspecte
     Raises:
         PolicyError: the recorded data about the releases cannot be read.
     """
-    found = Inspected(path)
+    result = Inspected(path)
     if os.path.isdir(path) and distributed.is_checkpoint(path):  # noqa: PTH112 - for a million paths, text is faster
-        return _checkpoint(found, complete=complete)
+        return _checkpoint(result, complete=complete)
     part = _part_of_checkpoint(path)
     if part is not None:
-        found.error = part
-        return found
+        result.error = part
+        return result
     try:
         raw = read_raw(path)
     except UsageError as error:
-        found.error = error
-        return found
-    return _look(found, raw, named=named, complete=complete)
+        result.error = error
+        return result
+    return _look(result, raw, named=named, complete=complete)
 
 
-def _look(found: Inspected, raw: Raw, *, named: bool, complete: bool = True, allowance: Allowance | None = None) -> Inspected:
+def _look(inspected: Inspected, raw: Raw, *, named: bool, complete: bool = True, allowance: Allowance | None = None) -> Inspected:
     """Inspect the bytes of a file; with an allowance, the bytes of a part of another file, whose own members are not inspected."""
-    path = found.path
-    found.size = len(raw)
-    own = allowance or _allowance(found.size, complete=complete)
+    path = inspected.path
+    inspected.size = len(raw)
+    own = allowance or _allowance(inspected.size, complete=complete)
     try:
-        found.sha256 = _sha256(raw) if complete else None
-        if found.sha256 is None:
-            found.omitted["sha256"] = _no_digest("the file has", found.size, complete=complete)
+        inspected.sha256 = _sha256(raw) if complete else None
+        if inspected.sha256 is None:
+            inspected.omitted["sha256"] = _no_digest("the file has", inspected.size, complete=complete)
         archive = recognised_archive(path, raw, inspecting=True, allowance=own)
     except ArchiveError as error:
-        found.fail(error, named=named)
+        inspected.fail(error, named=named)
         if error.code == "tar-archive" and allowance is None:
-            with TarArchive(path, raw, _allowance(found.size, complete=complete), of_others=True) as tar:
-                look_inside(found, tar)
+            with TarArchive(path, raw, _allowance(inspected.size, complete=complete), of_others=True) as tar:
+                look_inside(inspected, tar)
         close(raw)
-        return found
+        return inspected
     with archive:
-        found.damage = archive.damage
-        found.omitted.update(archive.allowance.omitted)
-        archive.allowance.omitted = found.omitted
+        inspected.damage = archive.damage
+        inspected.omitted.update(archive.allowance.omitted)
+        archive.allowance.omitted = inspected.omitted
         try:
             facts, module = recognised(archive)
-            found.facts = facts
+            inspected.facts = facts
             fill(facts, module, archive)
         except ArchiveError as error:
-            found.fail(error, named=named)
+            inspected.fail(error, named=named)
             if isinstance(error, NoArchive) and allowance is None and isinstance(archive, ZipArchive):
-                look_inside(found, archive)
-            if found.error is None:
-                return found
+                look_inside(inspected, archive)
+            if inspected.error is None:
+                return inspected
             archive.verify()  # other damage may be more informative than the first error
-            return found
-        found.needs = needs_of(facts)
-        found.omitted.update(not_looked_at(facts))
-        if found.damage:
-            first = found.damage[0]
+            return inspected
+        inspected.needs = needs_of(facts)
+        inspected.omitted.update(not_looked_at(facts))
+        if inspected.damage:
+            first = inspected.damage[0]
             where = f"{path}, record {first.record!r}" if first.record else path
-            found.error = Corrupt(first.detail, where=where, code=first.code)
-    return found
+            inspected.error = Corrupt(first.detail, where=where, code=first.code)
+    return inspected
 
 
 def _allowance(size: int, *, complete: bool) -> Allowance:
-    made = Allowance.to_inspect(size)
-    made.complete = made.complete and complete
-    return made
+    result = Allowance.to_inspect(size)
+    result.complete = result.complete and complete
+    return result
 
 
 def _no_digest(who: str, size: int, *, complete: bool) -> str:
@@ -166,7 +166,7 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
         return
     if isinstance(archive, ZipArchive):
         archive.verify()  # report all damage of a file whose archives are inspected
-    found.damage = [one for one in found.damage if one.code not in (FOLDERS | OTHERS)]
+    found.damage = [item for item in found.damage if item.code not in (FOLDERS | OTHERS)]
     found.error = None
     for inner in found.contains:
         if inner.error is not None:
@@ -190,59 +190,59 @@ def _part_of_checkpoint(path: str) -> HarnessError | None:
     return NoArchive("a part of a distributed checkpoint", where=path, hint=hint, code="part-of-checkpoint")
 
 
-def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
+def _checkpoint(inspected: Inspected, *, complete: bool) -> Inspected:
     """Inspect a directory that is a distributed checkpoint."""
-    path = found.path
+    path = inspected.path
     sizes: dict[str, int] = {}
     allowance = Allowance.to_inspect(0)
     facts = checkpoint_facts(path)
-    found.damage = facts.damage
+    inspected.damage = facts.damage
     checkpoint = None
     try:
         files = list(distributed.files_of(path, None))
-        size = sum(os.stat(os.path.join(path, one)).st_size for one in files)  # noqa: PTH116, PTH118
+        size = sum(os.stat(os.path.join(path, item)).st_size for item in files)  # noqa: PTH116, PTH118
         allowance = _allowance(size, complete=complete)
-        found.facts = facts
+        inspected.facts = facts
         checkpoint = distributed.read(path, facts, allowance)
     except ArchiveError as error:
-        found.error = error
+        inspected.error = error
     except (UsageError, OSError) as error:
-        found.facts, found.error = (
+        inspected.facts, inspected.error = (
             None,
             error if isinstance(error, UsageError) else UsageError(f"cannot be read: {error}", where=path),
         )
-        return found
-    _measure(found, distributed.files_of(path, checkpoint), sizes, complete=complete)
-    facts.size = found.size or 0
-    for file in sizes.keys() - {distributed.METADATA} - {one.record for one in facts.storages if checkpoint}:
+        return inspected
+    _measure(inspected, distributed.files_of(path, checkpoint), sizes, complete=complete)
+    facts.size = inspected.size or 0
+    for file in sizes.keys() - {distributed.METADATA} - {storage.record for storage in facts.storages if checkpoint}:
         if checkpoint:
-            found.damage.append(Damage("unlisted-file", file, "is not referenced by any entry of .metadata", None))
-    found.omitted.update(allowance.omitted)
-    if found.error is None:
-        found.needs = needs_of(facts)
-        if found.damage:
-            first = found.damage[0]
-            found.error = Corrupt(first.detail, where=f"{path}, {first.record}", code=first.code)
-    return found
+            inspected.damage.append(Damage("unlisted-file", file, "is not referenced by any entry of .metadata", None))
+    inspected.omitted.update(allowance.omitted)
+    if inspected.error is None:
+        inspected.needs = needs_of(facts)
+        if inspected.damage:
+            first = inspected.damage[0]
+            inspected.error = Corrupt(first.detail, where=f"{path}, {first.record}", code=first.code)
+    return inspected
 
 
-def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, complete: bool) -> None:
+def _measure(inspected: Inspected, files: Iterable[str], sizes: dict[str, int], *, complete: bool) -> None:
     """Set the total size of all files, and the digest of their names and digests."""
     digests: list[tuple[str, str]] | None = []
     for file in files:
-        raw = read_raw(os.path.join(found.path, file))  # noqa: PTH118
+        raw = read_raw(os.path.join(inspected.path, file))  # noqa: PTH118
         try:
             sizes[file] = len(raw)
-            one = _sha256(raw) if complete and sum(sizes.values()) <= HASHED else None
+            item = _sha256(raw) if complete and sum(sizes.values()) <= HASHED else None
         finally:
             close(raw)
-        if one is None:
-            found.omitted["sha256"] = _no_digest("its files have", sum(sizes.values()), complete=complete)
+        if item is None:
+            inspected.omitted["sha256"] = _no_digest("its files have", sum(sizes.values()), complete=complete)
             digests = None
         elif digests is not None:
-            digests.append((file, one))
-    found.size = sum(sizes.values())
-    found.sha256 = None if digests is None else joined_digest(digests)
+            digests.append((file, item))
+    inspected.size = sum(sizes.values())
+    inspected.sha256 = None if digests is None else joined_digest(digests)
 
 
 def _sha256(raw: Raw) -> str | None:

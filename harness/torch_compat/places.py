@@ -85,14 +85,14 @@ def read_whole(path: Path, most: int = MOST) -> bytes:
         OSError: the file is missing, a folder, or cannot be read.
         CorpusError: (``not-a-file``) it is a pipe, a device or a socket; (``too-large``) it is larger than ``most``.
     """
-    found = path.stat()
-    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):  # opening a folder raises the right error
+    result = path.stat()
+    if stat.S_ISREG(result.st_mode) or stat.S_ISDIR(result.st_mode):  # opening a folder raises the right error
         with open(path, "rb", opener=_without_waiting) as file:
-            found = os.fstat(file.fileno())  # of the opened file: the path may have been replaced meanwhile
-            if stat.S_ISREG(found.st_mode):
-                if found.st_size > most:
+            result = os.fstat(file.fileno())  # of the opened file: the path may have been replaced meanwhile
+            if stat.S_ISREG(result.st_mode):
+                if result.st_size > most:
                     raise CorpusError(
-                        f"has {found.st_size:,} bytes, expected at most {most:,}", where=str(path), code="too-large"
+                        f"has {result.st_size:,} bytes, expected at most {most:,}", where=str(path), code="too-large"
                     )
                 data = file.read(most + 1)
                 if len(data) > most:

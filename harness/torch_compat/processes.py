@@ -173,9 +173,9 @@ class _Process:
 
     def receive(self) -> bool:
         """Read answers, waiting for data if there is none. False if the process died."""
-        found = os.read(self.answers, 1 << 20)
+        result = os.read(self.answers, 1 << 20)
         received = self.received
-        received += found
+        received += result
         while len(received) >= LENGTH:
             end = LENGTH + int.from_bytes(received[:LENGTH], "little")
             if len(received) < end:
@@ -186,7 +186,7 @@ class _Process:
             if told.__class__ is str:
                 raise RuntimeError(f"in a child process: {told}")
             chunk.answers, chunk.done = told, True
-        return bool(found)
+        return bool(result)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""

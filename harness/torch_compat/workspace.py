@@ -98,10 +98,10 @@ class Root:
         """The recorded observations of readers; unreadable files are named by their path in the tree."""
         from torch_compat.corpus.recorded import read_recorded
 
-        found = read_recorded(self.recorded)
+        result = read_recorded(self.recorded)
         folder = self.recorded.relative_to(self.path).as_posix()
-        unreadable = {f"{folder}/{name}": why.replace(f"{self.path}/", "") for name, why in found.unreadable.items()}
-        return replace(found, unreadable=unreadable)
+        unreadable = {f"{folder}/{name}": why.replace(f"{self.path}/", "") for name, why in result.unreadable.items()}
+        return replace(result, unreadable=unreadable)
 
 
 def find_root(given: Path | None) -> Root:
@@ -158,7 +158,7 @@ def day_of(text: str, policy: Policy) -> dt.date:
             return dt.date.fromisoformat(text)
         except ValueError:
             raise UsageError(f"{text!r} is not a valid date", code="bad-day") from None
-    planned = {one.version: one.date for one in policy.planned}
+    planned = {item.version: item.date for item in policy.planned}
     version = text.removeprefix("torch-")
     if version in planned:
         return planned[version]
@@ -218,4 +218,4 @@ def under_profile(policy: Policy, name: str | None) -> Policy:
 
 def profile_note(policy: Policy, name: str | None) -> tuple[str, ...]:
     """The lines of a report about the profile used for judging."""
-    return tuple(f"judged under the profile {one.id}: {one.asks}" for one in policy.profiles if one.id == name)
+    return tuple(f"judged under the profile {profile.id}: {profile.asks}" for profile in policy.profiles if profile.id == name)

@@ -151,12 +151,12 @@ def _make(root: Path, change: _Change) -> None:
     if not change.files:
         return
     journal = inside(root, JOURNAL)
-    made = [folder for path, content in change.files.items() if content is not None for folder in _missing(path.parent)]
+    results = [folder for path, content in change.files.items() if content is not None for folder in _missing(path.parent)]
     plan = {
         "form": FORM,
         "put": [_name(root, path) for path, content in change.files.items() if content is not None],
         "remove": [_name(root, path) for path, content in change.files.items() if content is None],
-        "folders": [_name(root, folder) for folder in dict.fromkeys(made)],
+        "folders": [_name(root, folder) for folder in dict.fromkeys(results)],
     }
     try:
         _write(journal, json.dumps(plan).encode("ascii") + b"\n")
@@ -218,10 +218,10 @@ def _recover(root: Path) -> None:
     """Complete or undo what a killed run left."""
     journal = inside(root, JOURNAL)
     try:
-        said = read_whole(journal)
+        message = read_whole(journal)
     except FileNotFoundError:
         return
-    line, end, rest = said.partition(b"\n")
+    line, end, rest = message.partition(b"\n")
     if not end:
         _unlink(journal)  # nothing is written before the line is complete
         return
@@ -264,7 +264,7 @@ def _alone(path: Path, content: Content | None) -> None:
     path = path.resolve()
     partial = _partial(path, os.getpid())
     _sweep(path)
-    made = _missing(path.parent)
+    result = _missing(path.parent)
     try:
         _stage(path, content, partial)
         with _in_words(path):
@@ -272,7 +272,7 @@ def _alone(path: Path, content: Content | None) -> None:
     except BaseException:
         with contextlib.suppress(OSError, WriteError):  # the original error is reported
             _unlink(partial)
-            for folder in reversed(made):
+            for folder in reversed(result):
                 os.rmdir(folder)  # noqa: PTH106
         raise
     _reach_disk(path.parent)
@@ -369,11 +369,11 @@ def _reach_disk(folder: Path) -> None:
 
 def _missing(folder: Path) -> list[Path]:
     """The folders that have to be created, the outermost first."""
-    found = []
+    results = []
     while not folder.exists():
-        found.append(folder)
+        results.append(folder)
         folder = folder.parent
-    return found[::-1]
+    return results[::-1]
 
 
 @contextlib.contextmanager
@@ -403,7 +403,7 @@ WORDS: Final = {
 @contextlib.contextmanager
 def _locked(root: Path) -> Iterator[None]:
     path = inside(root, LOCK)
-    made = _missing(path.parent)
+    result = _missing(path.parent)
     try:
         descriptor = _acquired(path)
         try:
@@ -414,7 +414,7 @@ def _locked(root: Path) -> Iterator[None]:
             os.close(descriptor)
     finally:
         with contextlib.suppress(OSError):  # a folder that is not empty stays
-            for folder in reversed(made):
+            for folder in reversed(result):
                 os.rmdir(folder)  # noqa: PTH106
 
 
@@ -470,13 +470,13 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _limit() -> float:
-    said = os.environ.get(TIMEOUT)
+    message = os.environ.get(TIMEOUT)
     try:
-        limit = WAITS if said is None else float(said)
+        limit = WAITS if message is None else float(message)
     except ValueError:
         limit = -1.0
     if not limit >= 0:
-        raise UsageError(f"is {said!r}, expected a number of seconds", where=TIMEOUT, code="bad-timeout")
+        raise UsageError(f"is {message!r}, expected a number of seconds", where=TIMEOUT, code="bad-timeout")
     return limit
 
 
@@ -490,7 +490,7 @@ def _who() -> bytes:
 def _holder(descriptor: int) -> str:
     """The holder of the lock, in words."""
     try:
-        said = json.loads(os.pread(descriptor, 8192, 0))
-        return f"process {int(said['pid'])} ({said['command']:.500}, since {said['since']:.40})"
+        message = json.loads(os.pread(descriptor, 8192, 0))
+        return f"process {int(message['pid'])} ({message['command']:.500}, since {message['since']:.40})"
     except (KeyError, TypeError, ValueError):  # it has just taken the lock and has not stored its identity yet
         return "another process"

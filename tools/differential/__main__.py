@@ -40,10 +40,10 @@ from torch_compat.runtime.limits import bound_memory
 def compare_calls(options: argparse.Namespace) -> int:
     """Compare everything and say what came of it."""
     release = Release(VERSION)
-    chosen = [one for one in overloads(release) if re.search(options.only, full_name(one))]
+    chosen = [overload for overload in overloads(release) if re.search(options.only, full_name(overload))]
     release.close()
-    reasons = {full_name(one): reason for one in chosen if (reason := exclusion(one))}
-    rest = [one for one in chosen if full_name(one) not in reasons]
+    reasons = {full_name(overload): reason for overload in chosen if (reason := exclusion(overload))}
+    rest = [overload for overload in chosen if full_name(overload) not in reasons]
     jobs = [(group, options.count, options.seed) for group in groups(rest, options.jobs * 12) if group]
     rows: list[dict[str, Any]] = []
     with processes(options.jobs) as pool:
@@ -77,9 +77,9 @@ def report(chosen: list[dict[str, Any]], reasons: dict[str, str], rows: list[dic
             print(f"  {count:,} calls {name}")
     for reason, count in Counter(reasons.values()).most_common():
         print(f"  {count} overloads left out: {reason}")
-    bad = [(row, said) for row in rows if (said := wrong(row))]
-    for row, said in bad:
-        print(f"{row['name']}: {said}\n    {row.get('call', '')[:700]}")
+    bad = [(row, message) for row in rows if (message := wrong(row))]
+    for row, message in bad:
+        print(f"{row['name']}: {message}\n    {row.get('call', '')[:700]}")
     print(f"{len(bad)} overloads disagree, or are neither compared nor left out")
     return int(bool(bad))
 
@@ -108,35 +108,35 @@ def processes(number: int) -> ProcessPoolExecutor:
 
 def compare_horizon(options: argparse.Namespace) -> int:
     """Compare the reference reader with releases at their horizons, and print or write what came of it."""
-    readers = [one.removeprefix("torch-") for one in options.reader] or list(HORIZONS)
-    if missing := [one for one in readers if Environments().get(one) is None]:
-        print("\n".join(f"torch {one} is not built here: torch-compat readers build torch-{one}" for one in missing))
+    readers = [item.removeprefix("torch-") for item in options.reader] or list(HORIZONS)
+    if missing := [reader for reader in readers if Environments().get(reader) is None]:
+        print("\n".join(f"torch {item} is not built here: torch-compat readers build torch-{item}" for item in missing))
         return 4
-    jobs = [(one, options.only, options.count, options.seed) for one in readers]
-    found: list[Compared] = []
+    jobs = [(reader, options.only, options.count, options.seed) for reader in readers]
+    results: list[Compared] = []
     with processes(options.jobs) as pool:
         for done in as_completed([pool.submit(compare_at, *job) for job in jobs]):
-            found.append(done.result())
-            print(f"{found[-1].release}: {sum(found[-1].total.values()):,} calls", file=sys.stderr, flush=True)
-    found.sort(key=lambda one: readers.index(one.release))
-    text = document(found, options.count, options.seed)
+            results.append(done.result())
+            print(f"{results[-1].release}: {sum(results[-1].total.values()):,} calls", file=sys.stderr, flush=True)
+    results.sort(key=lambda item: readers.index(item.release))
+    text = document(results, options.count, options.seed)
     if options.write:
         Path("reports", "differential.md").write_text(text, encoding="utf-8")
     else:
         print(text)
-    return int(any(one.total[COLUMNS[-1]] for one in found))
+    return int(any(compared.total[COLUMNS[-1]] for compared in results))
 
 
 def choose_calls(options: argparse.Namespace) -> int:
     """Choose the calls that are recorded, and say what they cover."""
     releases = list(surveyed_releases(FIXTURES))
-    found = chosen(releases, options.only)
-    write_calls(FIXTURES, found.calls)
+    choice = chosen(releases, options.only)
+    write_calls(FIXTURES, choice.calls)
     versions = sum(map(len, borders().values()))
-    print(f"{len(found.calls):,} calls of {versions:,} versions of {len(borders())} operators")
-    for said, rows in (("gives a value of", found.lacking), ("tells from the version before", found.alike)):
+    print(f"{len(choice.calls):,} calls of {versions:,} versions of {len(borders())} operators")
+    for message, rows in (("gives a value of", choice.lacking), ("tells from the version before", choice.alike)):
         print(
-            f"no generated call {said} {len(rows)} versions:",
+            f"no generated call {message} {len(rows)} versions:",
             *(f"{name} of {kind} since {since}" for name, kind, since in rows),
             sep="\n  ",
         )

@@ -49,8 +49,8 @@ class Release:
             [environment.python, *map(str, self.scripts)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**environment.environ(DETERMINISM)},
         )  # fmt: skip
-        said = json.loads(self._line(START))
-        assert said["version"].split("+")[0] == self.version
+        message = json.loads(self._line(START))
+        assert message["version"].split("+")[0] == self.version
 
     def _line(self, patience: int) -> str:
         assert self.process.stdout is not None
@@ -82,10 +82,10 @@ class Release:
     def _whose(self, death: dict[str, Any]) -> dict[str, Any]:
         """The answer to a call before which a death was told: the call before it may have been answered, and killed the process afterwards."""
         self._send({"ping": True})
-        found = death
+        result = death
         while "ping" not in (reply := json.loads(self._line(PATIENCE))):
-            found = reply
-        return found
+            result = reply
+        return result
 
     def close(self) -> None:
         """The end."""
@@ -113,7 +113,7 @@ def tensor_body(
 def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
     """A value of ours."""
     if isinstance(body, list):
-        return [decode(one, storages) for one in body]
+        return [decode(statement, storages) for statement in body]
     if not isinstance(body, dict):
         return text_in(body) if isinstance(body, str) else body
     ((kind, inner),) = body.items()
@@ -128,13 +128,15 @@ def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
     if kind == "dict":
         return {decode(key, storages): decode(value, storages) for key, value in inner}
     if kind == "tuple":
-        return tuple(decode(one, storages) for one in inner)
+        return tuple(decode(item, storages) for item in inner)
     if inner["storage"] not in storages:
         storages[inner["storage"]] = np.frombuffer(base64.b64decode(inner["bytes"]), dtypes.DTYPES[inner["dtype"]].array).copy()
     base = storages[inner["storage"]]
     size = base.itemsize
     return Tensor(
-        np.ndarray(tuple(inner["shape"]), base.dtype, base, inner["offset"] * size, tuple(one * size for one in inner["strides"]))
+        np.ndarray(
+            tuple(inner["shape"]), base.dtype, base, inner["offset"] * size, tuple(stride * size for stride in inner["strides"])
+        )
     )
 
 
@@ -204,7 +206,7 @@ def difference(theirs: Any, ours: Any, where: str = "value", *, loose: Near = NO
             if not isinstance(ours, dict):
                 return f"{where}: a dict, not {type(ours).__name__}"
             return _items(
-                [one for pair in inner for one in pair], [one for pair in ours.items() for one in pair], where, loose=loose
+                [item for pair in inner for item in pair], [item for pair in ours.items() for item in pair], where, loose=loose
             )
         if kind == "dtype":
             code = dtypes.DTYPES[inner].code
@@ -225,7 +227,7 @@ def _items(theirs: list[Any], ours: Any, where: str, *, loose: Near) -> str | No
     if len(theirs) != len(ours):
         return f"{where}: {len(theirs)} values, not {len(ours)}"
     pairs = enumerate(zip(theirs, ours, strict=True))
-    return next((found for at, (a, b) in pairs if (found := difference(a, b, f"{where}[{at}]", loose=loose))), None)
+    return next((result for at, (a, b) in pairs if (result := difference(a, b, f"{where}[{at}]", loose=loose))), None)
 
 
 def _numbers(number: complex, ours: Any, where: str, *, loose: Near) -> str | None:
@@ -272,7 +274,7 @@ def _elements(wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: st
                 near |= gap <= CLOSE[min(loose.size, wanted.dtype.itemsize // 2)] * max(1.0, loose.scale, largest)
         rest = ~near  # how the roundings of a product or quotient fall to the parts is open
         parts = (("real", wanted.real[rest], got.real[rest]), ("imag", wanted.imag[rest], got.imag[rest]))
-        return next((found for name, a, b in parts if (found := _elements(a, b, f"{where}.{name}", loose=loose))), None)
+        return next((result for name, a, b in parts if (result := _elements(a, b, f"{where}.{name}", loose=loose))), None)
     a, b = wanted.astype(np.float64), got.astype(np.float64)
     with np.errstate(all="ignore"):
         unit = 2.0 ** (np.frexp(np.where(np.isfinite(a), a, 0.0))[1] - 1 - BITS[wanted.dtype.name])  # of the last place

@@ -109,9 +109,9 @@ def smallest(value: Any) -> int:
             return SIZES.get(value["tensor"]["dtype"], 4)
         if isinstance(value.get("dtype"), str):
             return SIZES.get(value["dtype"], 4)
-        return min((smallest(one) for one in value.values()), default=8)
+        return min((smallest(item) for item in value.values()), default=8)
     if isinstance(value, list):
-        return min((smallest(one) for one in value), default=8)
+        return min((smallest(item) for item in value), default=8)
     return 8
 
 
@@ -123,20 +123,20 @@ def largest(value: Any) -> float:
             with np.errstate(all="ignore"):
                 size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(np.float64))
             return float(np.max(size, initial=0.0, where=np.isfinite(size)))
-        return max((largest(one) for one in value.values()), default=0.0)
+        return max((largest(item) for item in value.values()), default=0.0)
     if isinstance(value, list):
-        return max((largest(one) for one in value), default=0.0)
+        return max((largest(item) for item in value), default=0.0)
     return 0.0
 
 
 def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]]:
     """The schemas in so many groups, those of an operator in one."""
-    made: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    results: list[list[dict[str, Any]]] = [[] for _ in range(count)]
     names = sorted({schema["name"] for schema in schemas})
     place = {name: at % count for at, name in enumerate(names)}
     for schema in schemas:
-        made[place[schema["name"]]].append(schema)
-    return made
+        results[place[schema["name"]]].append(schema)
+    return results
 
 
 # Operators of which only the first result is read by programs; the others are kept for gradients, and in forms that change.
@@ -188,12 +188,12 @@ def sensitivity(request: dict[str, Any]) -> float:
     for half in halves:
         full = half + np.swapaxes(np.tril(half, -1), -1, -2).conj() if root else half
         sizes = np.linalg.svd(full, compute_uv=False)
-        for one in sizes.reshape(-1, sizes.shape[-1]):
-            counts = one > 64 * np.finfo(matrix.dtype).eps * one[0]
-            if not counts.all() and one[0] and (root or {"float": "1e-15"} in request["args"]):
+        for item in sizes.reshape(-1, sizes.shape[-1]):
+            counts = item > 64 * np.finfo(matrix.dtype).eps * item[0]
+            if not counts.all() and item[0] and (root or {"float": "1e-15"} in request["args"]):
                 return math.inf
             if counts.any():
-                worst = max(worst, float(one[0] / one[counts][-1] * (math.sqrt(one[0]) if root else 1 / one[counts][-1])))
+                worst = max(worst, float(item[0] / item[counts][-1] * (math.sqrt(item[0]) if root else 1 / item[counts][-1])))
     return worst
 
 
@@ -252,10 +252,10 @@ def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) ->
         return "no such tensor", theirs["no_input"]
     if "crashed" in theirs:
         return "crashed", theirs["crashed"]
-    word, said = compared(request, full_name(schema), release.version, dict(theirs), call_ours(request, release.version))
+    word, message = compared(request, full_name(schema), release.version, dict(theirs), call_ours(request, release.version))
     if word == "unsupported" and not asked_again(release, request, theirs):
-        return UNWRITTEN, said
-    return word, said
+        return UNWRITTEN, message
+    return word, message
 
 
 def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[str, str]:
@@ -304,12 +304,12 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
     if "layer_norm" in name:  # of equal numbers, or of one, the roundings are left, over the root of eps
         loose = Near(loose.size, 316 * max(loose.scale, 1.0))
     if "_polynomial_" in name:  # of high degrees by angles, whose roundings are multiplied by the degree
-        degree = max((abs(one) for one in map(_number, request["args"]) if math.isfinite(one)), default=0.0)
+        degree = max((abs(item) for item in map(_number, request["args"]) if math.isfinite(item)), default=0.0)
         loose = Near(loose.size, (16 + min(degree, 1024)) * max(loose.scale, 1.0))
     if "log_sigmoid" in name and version < LOGARITHMS:
         loose = Near(4, 1.0)
     if "celu" in name and version < LESS_ONE:
-        loose = Near(smallest(request), max(1.0, *(abs(one) for one in map(_number, request["args"]) if math.isfinite(one))))
+        loose = Near(smallest(request), max(1.0, *(abs(item) for item in map(_number, request["args"]) if math.isfinite(item))))
     if request.get("graph"):  # which makes a number of a tensor where the schema has one
         ours["inputs"] = [
             int(mine.array.item()) if its.__class__ is int and mine.__class__ is Tensor and mine.array.size == 1 else mine
@@ -360,12 +360,12 @@ def compare(release: Release, schema: dict[str, Any], count: int, start: int = 2
     )  # fmt: skip
     @given(calls(schema, spec_of(schema["name"])))
     def run(request: dict[str, Any]) -> None:
-        word, said = judged(release, schema, request)
+        word, message = judged(release, schema, request)
         if word in APART:
-            raise Disagreement(said)
+            raise Disagreement(message)
         outcome.counts[word] += 1
         if word == "unsupported":
-            outcome.said.setdefault(word, f"{said} <- {shown(request)[:300]}")
+            outcome.said.setdefault(word, f"{message} <- {shown(request)[:300]}")
 
     failed: list[dict[str, Any]] = []
     inner = run.hypothesis.inner_test  # type: ignore[attr-defined]
@@ -403,10 +403,10 @@ def row_of(release: Release, schema: dict[str, Any], count: int, start: int) -> 
 
 def wrong(row: dict[str, Any]) -> str:
     """Why an overload does not count as compared; empty where it does."""
-    said: str = row.get("disagreement") or row.get("unwritable") or ""
-    if not said and not row["counts"].get("compared"):
-        said = f"no value was compared: {row['counts']} {row['said']}"
-    return said
+    message: str = row.get("disagreement") or row.get("unwritable") or ""
+    if not message and not row["counts"].get("compared"):
+        message = f"no value was compared: {row['counts']} {row['said']}"
+    return message
 
 
 def work(job: tuple[list[dict[str, Any]], int, int]) -> list[dict[str, Any]]:

@@ -34,16 +34,16 @@ DISREGARDED = frozenset({"strides"})
 
 def apart(expected: dict[str, Any], got: dict[str, Any], disregarded: frozenset[str] = frozenset()) -> list[Any]:
     """What lies beyond the policy's tolerances."""
-    found = compare(expected, got)
-    beyond: list[Any] = list(found.errors)
-    far = distances(expected, got) if found.result == "differs" else []
-    for extent in found.extent:
+    result = compare(expected, got)
+    beyond: list[Any] = list(result.errors)
+    far = distances(expected, got) if result.result == "differs" else []
+    for extent in result.extent:
         if extent["kind"] in disregarded:
             continue
         tolerance = POLICY.tolerance("torchscript", (), extent["dtype"])
         near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
-        if not near or not all(tolerance.covers(one) for one in far if one.dtype == extent["dtype"]):  # type: ignore[union-attr]
-            beyond.append((extent, found.differences))
+        if not near or not all(tolerance.covers(distance) for distance in far if distance.dtype == extent["dtype"]):  # type: ignore[union-attr]
+            beyond.append((extent, result.differences))
     return beyond
 
 
@@ -90,13 +90,13 @@ def check(release: Programs, program: dict[str, Any], folder: Path) -> str:
         ours = perform(path, "torchscript", calls, f"reference@{release.version}")
     except Unsupported as error:
         raise Disagreement(f"the reader cannot: {error.message}\n{program['source']}") from error
-    found = apart(theirs, ours, DISREGARDED)
-    if found and not apart(release.ask({**request, "optimize": False}), ours, DISREGARDED):
+    result = apart(theirs, ours, DISREGARDED)
+    if result and not apart(release.ask({**request, "optimize": False}), ours, DISREGARDED):
         return "compared, with torch's optimiser off: it leaves out what nobody reads, with the errors of that"
-    if found:
+    if result:
         keep(path, calls, theirs, folder)
         raise Disagreement(
-            f"{found[:2]!r:.1500}\n{program['source']}\narguments: { ({k: v for k, v in program.items() if k != 'source'}) }"
+            f"{result[:2]!r:.1500}\n{program['source']}\narguments: { ({k: v for k, v in program.items() if k != 'source'}) }"
         )
     return "raised" if "error" in theirs["calls"][0]["first"] else "compared"
 

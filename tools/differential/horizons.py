@@ -71,7 +71,7 @@ class Group:
 def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
     """The recorded schemas of every operator of the reader that a release has, in the form that calls are made from."""
     recorded = History.load()
-    found = []
+    results = []
     for name, kinds in known().items():
         if not re.search(only, name):
             continue
@@ -79,22 +79,22 @@ def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
             stated = signature_of(text)
             if stated.vararg or "..." in stated.returns:
                 continue
-            if stated.returns == "()" and not any(one.mutated for one in stated.arguments):
+            if stated.returns == "()" and not any(argument.mutated for argument in stated.arguments):
                 continue  # the compiler drops the call
             returned = re.sub(r"^\(|\)$", "", stated.returns) if stated.returns.startswith("(") else stated.returns
             row = {
                 "name": name, "overload": stated.overload, "text": text,
-                "returns": [_annotated(one.type) for one in signature_of(f"{name}({returned}) -> ()").arguments],
+                "returns": [_annotated(argument.type) for argument in signature_of(f"{name}({returned}) -> ()").arguments],
                 "arguments": [
                     {
-                        "name": one.name, "real": _annotated(_numbered(one.name, one.type)), "default": one.default is not None,
-                        "keyword": one.kwarg_only, "out": one.kwarg_only and one.name in OUTS and one.type == "Tensor",
+                        "name": argument.name, "real": _annotated(_numbered(argument.name, argument.type)), "default": argument.default is not None,
+                        "keyword": argument.kwarg_only, "out": argument.kwarg_only and argument.name in OUTS and argument.type == "Tensor",
                     }
-                    for one in stated.arguments
+                    for argument in stated.arguments
                 ],
             }  # fmt: skip
-            found.append({**prepared(row, set(kinds)), "graph": True})
-    return found
+            results.append({**prepared(row, set(kinds)), "graph": True})
+    return results
 
 
 def _numbered(name: str, kind: str) -> str:
@@ -105,11 +105,11 @@ def _annotated(kind: str) -> str:
     """A type of a schema as an annotation: ``Dict[str, List[int]]``."""
     if kind.endswith("?"):
         return f"Optional[{_annotated(kind[:-1])}]"
-    if found := re.fullmatch(r"(.*)\[\d*\]", kind):
-        return f"List[{_annotated(found[1])}]"
-    if found := re.fullmatch(r"(Dict|Future|RRef|Await)?\((.*)\)", kind):
-        inside = ", ".join(_annotated(one.type) for one in signature_of(f"x::x({found[2]}) -> ()").arguments)
-        return f"{found[1] or 'Tuple'}[{inside}]"
+    if match := re.fullmatch(r"(.*)\[\d*\]", kind):
+        return f"List[{_annotated(match[1])}]"
+    if match := re.fullmatch(r"(Dict|Future|RRef|Await)?\((.*)\)", kind):
+        inside = ", ".join(_annotated(argument.type) for argument in signature_of(f"x::x({match[2]}) -> ()").arguments)
+        return f"{match[1] or 'Tuple'}[{inside}]"
     return "number" if kind == "Scalar" else kind
 
 
@@ -142,12 +142,12 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
                 break
             if at % BEYOND == BEYOND - 1:
                 request = out_of_range(make, request, schema)
-            word, said = judged(release, schema, request)
+            word, message = judged(release, schema, request)
             group = groups.setdefault(key := (schema["name"], _dtype(request["args"])), Group(*key))
-            found = column(word)
-            group.counts[found] += 1
-            if found not in COLUMNS[:2]:
-                group.examples.setdefault(found, f"{said} <- {shown(request)[: 400 if found != COLUMNS[-1] else 2000]}")
+            result = column(word)
+            group.counts[result] += 1
+            if result not in COLUMNS[:2]:
+                group.examples.setdefault(result, f"{message} <- {shown(request)[: 400 if result != COLUMNS[-1] else 2000]}")
             deaths += word == "crashed"
             if deaths == DEATHS:
                 break
@@ -156,10 +156,12 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
 
 def not_asked(text: str, release: str) -> str | None:
     """Why a schema is not asked of a release; None where it is."""
-    found = (
-        said for pattern, (spans, said) in OLD.items() if re.search(pattern, text) and Version(release) in ReleaseSet.parse(spans)
+    results = (
+        message
+        for pattern, (spans, message) in OLD.items()
+        if re.search(pattern, text) and Version(release) in ReleaseSet.parse(spans)
     )
-    return next(found, None)
+    return next(results, None)
 
 
 @dataclass
@@ -180,13 +182,13 @@ class Compared:
     def total(self) -> Counter[str]:
         """Calls by column."""
         total: Counter[str] = Counter()
-        for one in self.groups:
-            total.update(one.counts)
+        for group in self.groups:
+            total.update(group.counts)
         return total
 
     def apart(self, name: str) -> list[Group]:
         """The groups of which some call is in a column, or was not compared for a reason."""
-        return sorted((one for one in self.groups if one.counts[name]), key=lambda one: (one.operator, one.dtype))
+        return sorted((group for group in self.groups if group.counts[name]), key=lambda group: (group.operator, group.dtype))
 
 
 def compare_at(version: str, only: str, count: int, start: int | str) -> Compared:
@@ -210,44 +212,44 @@ def document(found: list[Compared], count: int, start: int | str) -> str:
         "Calls that were made and could not be compared are counted in the last column; the second table says why.", "",
         f"| release | overloads | calls | {' | '.join(COLUMNS)} | not compared |", f"|---|{'---:|' * (3 + len(COLUMNS))}",
     ]  # fmt: skip
-    for one in found:
-        total = one.total
+    for compared in found:
+        total = compared.total
         counts = [total[name] for name in COLUMNS]
         shown = " | ".join(f"{each:,}" for each in (*counts, total.total() - sum(counts)))
-        lines.append(f"| {one.release} | {one.overloads:,} | {total.total():,} | {shown} |")
-    reasons = sorted({word for one in found for word in one.total} - {*COLUMNS})
+        lines.append(f"| {compared.release} | {compared.overloads:,} | {total.total():,} | {shown} |")
+    reasons = sorted({word for item in found for word in item.total} - {*COLUMNS})
     lines += [
         "",
         "Calls that were not compared:",
         "",
-        f"| reason | {' | '.join(one.release for one in found)} |",
+        f"| reason | {' | '.join(item.release for item in found)} |",
         f"|---|{'---:|' * len(found)}",
     ]
-    lines += [f"| {word} | {' | '.join(f'{one.total[word]:,}' for one in found)} |" for word in reasons]
+    lines += [f"| {word} | {' | '.join(f'{item.total[word]:,}' for item in found)} |" for word in reasons]
     lines += ["", "Groups:", "", f"| release | groups | computed by the release | {' | '.join(COLUMNS[2:])} |", f"|---|{'---:|' * (2 + len(COLUMNS[2:]))}"]  # fmt: skip
-    for one in found:
-        computed = sum(1 for group in one.groups if any(group.counts[COLUMNS[at]] for at in (0, 3, 4, 5)))
-        apart = " | ".join(f"{len(one.apart(name)):,}" for name in COLUMNS[2:])
-        lines.append(f"| {one.release} | {len(one.groups):,} | {computed:,} | {apart} |")
-    for one in found:
-        lines += ["", f"## {one.release}", ""]
+    for compared in found:
+        computed = sum(1 for group in compared.groups if any(group.counts[COLUMNS[at]] for at in (0, 3, 4, 5)))
+        apart = " | ".join(f"{len(compared.apart(name)):,}" for name in COLUMNS[2:])
+        lines.append(f"| {compared.release} | {len(compared.groups):,} | {computed:,} | {apart} |")
+    for compared in found:
+        lines += ["", f"## {compared.release}", ""]
         for name in COLUMNS[2:]:
             operators: dict[str, list[Group]] = {}
-            for group in one.apart(name):
+            for group in compared.apart(name):
                 operators.setdefault(group.operator, []).append(group)
             for operator, groups in operators.items():
                 kinds = ", ".join(group.dtype or "no tensor" for group in groups)
-                said = groups[0].examples[name].splitlines()[0]
+                line = groups[0].examples[name].splitlines()[0]
                 most = 300 if name != COLUMNS[-1] else 2000  # a difference is shown with all its arguments
-                lines.append(f"- {name}: `{operator}` ({kinds}): `{said[:most].replace('`', chr(39))}`")
+                lines.append(f"- {name}: `{operator}` ({kinds}): `{line[:most].replace('`', chr(39))}`")
     return "\n".join([*lines, ""])
 
 
 def _dtype(args: list[Any]) -> str:
-    for one in args:
-        if isinstance(one, dict) and "tensor" in one:
-            found: str = one["tensor"]["dtype"]
-            return found
-        if isinstance(one, list) and (inner := _dtype(one)):
+    for arg in args:
+        if isinstance(arg, dict) and "tensor" in arg:
+            result: str = arg["tensor"]["dtype"]
+            return result
+        if isinstance(arg, list) and (inner := _dtype(arg)):
             return inner
     return ""

@@ -106,14 +106,14 @@ def type_of(value: Any) -> str | None:
     if isinstance(value, dict):
         ((kind, inner),) = value.items()
         if kind == "dict":
-            pair = [type_of(one) for one in inner[0]] if inner else [None]
+            pair = [type_of(item) for item in inner[0]] if inner else [None]
             return None if None in pair else f"Dict[{', '.join(map(str, pair))}]"
         if kind == "tuple":
-            parts = [type_of(one) for one in inner]
+            parts = [type_of(item) for item in inner]
             return None if None in parts or not parts else f"Tuple[{', '.join(map(str, parts))}]"
         return {"tensor": "Tensor", "device": "Device"}.get(kind, kind)
     if isinstance(value, list):
-        kinds = {type_of(one) for one in value}
+        kinds = {type_of(item) for item in value}
         if "None" in kinds:
             return f"List[Optional[{min(kinds - {'None'})}]]" if len(kinds) == 2 else None  # type: ignore[type-var]
         return f"List[{kinds.pop()}]" if len(kinds) == 1 and None not in kinds else None
@@ -138,7 +138,7 @@ def recorded(request: dict[str, Any], schema: dict[str, Any], number: int) -> Re
                 keywords[argument.name] = (kind, value)
         else:
             args.append((kind, value))
-    for argument in reversed([one for one in stated[:count] if not one.kwarg_only]):
+    for argument in reversed([item for item in stated[:count] if not item.kwarg_only]):
         if args[-1][0] != "None" or argument.default is None:
             break
         args.pop()
@@ -149,12 +149,12 @@ def recorded(request: dict[str, Any], schema: dict[str, Any], number: int) -> Re
 def _from_start(value: Any) -> Any:
     """The value with tensors without elements at the start of their storages: where else they are shows in nothing that releases compute."""
     if isinstance(value, list):
-        return [_from_start(one) for one in value]
+        return [_from_start(item) for item in value]
     if not isinstance(value, dict):
         return value
     if "tensor" in value and 0 in value["tensor"]["shape"]:
         return {"tensor": {**value["tensor"], "offset": 0}}
-    return {key: _from_start(one) for key, one in value.items()}
+    return {key: _from_start(item) for key, item in value.items()}
 
 
 def request_of(call: RecordedCall) -> dict[str, Any]:
@@ -162,13 +162,19 @@ def request_of(call: RecordedCall) -> dict[str, Any]:
     named = sorted(call.keywords)
     values = [*(value for _, value in call.args), *(call.keywords[name][1] for name in named)]
     _, _, overload = call.name.partition(".")
-    return {"name": call.operator, "overload": overload, "args": [_whole(one) for one in values], "keywords": {}, "named": named}
+    return {
+        "name": call.operator,
+        "overload": overload,
+        "args": [_whole(value) for value in values],
+        "keywords": {},
+        "named": named,
+    }
 
 
 def _whole(value: Any) -> Any:
     """The value with the bytes of the storages of its tensors, not those of their elements."""
     if isinstance(value, list):
-        return [_whole(one) for one in value]
+        return [_whole(item) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, inner),) = value.items()
@@ -219,7 +225,7 @@ class Candidate:
     @property
     def empty(self) -> bool:
         """Whether a tensor without elements is among what goes in or comes out: such a call says little."""
-        return any(EMPTY in one for one in self.given.values())
+        return any(EMPTY in item for item in self.given.values())
 
 
 @dataclass
@@ -240,8 +246,8 @@ def outcome(call: RecordedCall, release: str) -> str:
     """What the reader gives at a horizon, as one text: ``error``, ``unsupported``, or the value with the inputs."""
     ours = call_ours(request_of(call), release)
     if "value" not in ours:
-        said = "error" if "error" in ours else "unsupported"
-        return "random" if RANDOM in ours.get("unsupported", "") else said
+        message = "error" if "error" in ours else "unsupported"
+        return "random" if RANDOM in ours.get("unsupported", "") else message
     try:
         together = Encoder()
         return json.dumps([together.encode(ours["inputs"]), together.encode(ours["value"])])
@@ -264,7 +270,7 @@ def candidates(
         for schema in schemas_at(release, only):
             if exclusion(schema) is None and not_asked(schema["text"], release) is None:
                 texts.setdefault(schema["text"], schema)
-    found: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    results: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for text, schema in sorted(texts.items()):
         for at in numbers:
             try:
@@ -277,13 +283,13 @@ def candidates(
             size = len(json.dumps([call.args, call.keywords]))
             if size > longest:
                 continue
-            given = {one: outcome(call, one) for one in beside(key, releases)}
+            given = {item: outcome(call, item) for item in beside(key, releases)}
             if (
-                not any(one.startswith("[") and len(one) - size > largest for one in given.values())
+                not any(item.startswith("[") and len(item) - size > largest for item in given.values())
                 and "random" not in given.values()
             ):
-                found[key].append(Candidate(call, given, size))
-    return found
+                results[key].append(Candidate(call, given, size))
+    return results
 
 
 def _made(text: str, schema: dict[str, Any], at: int) -> RecordedCall | None:
@@ -299,14 +305,14 @@ def _made(text: str, schema: dict[str, Any], at: int) -> RecordedCall | None:
 def chosen(releases: list[str], only: str = "") -> Choice:
     """The calls of all rounds, and those of upgraders."""
     wanted = {key for key in borders() if re.search(only, key[0])}
-    found: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    results: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     choice, left = Choice(), set(wanted)
     for numbers, *limits in ROUNDS:
         for key, rows in candidates(releases, left, numbers, *limits).items():
-            found[key] += rows
-        choice = choose(found, wanted, releases)
+            results[key] += rows
+        choice = choose(results, wanted, releases)
         left = {(name, kind) for name, kind, _ in choice.lacking}
-    choice.calls += [one for one in of_upgraders() if re.search(only, one.operator)]
+    choice.calls += [call for call in of_upgraders() if re.search(only, call.operator)]
     return choice
 
 
@@ -314,8 +320,8 @@ def beside(key: tuple[str, str], releases: list[str]) -> list[str]:
     """The releases right before and right after each border, and the newest."""
     chosen = {releases[-1]}
     for since in borders()[key][1:]:
-        before = [one for one in releases if Release(one) < since]
-        after = [one for one in releases if Release(one) >= since]
+        before = [release for release in releases if Release(release) < since]
+        after = [release for release in releases if Release(release) >= since]
         chosen.update([*before[-1:], *after[:1]])
     return sorted(chosen, key=Release)
 
@@ -326,29 +332,29 @@ def choose(found: dict[tuple[str, str], list[Candidate]], wanted: Collection[tup
     kept: dict[str, Candidate] = {}
     for key in sorted(wanted):
         since = borders()[key]
-        rows = sorted(found.get(key, []), key=lambda one: (one.empty, one.size))
+        rows = sorted(found.get(key, []), key=lambda item: (item.empty, item.size))
         taken: list[Candidate] = []
         for at, start in enumerate(since):
             end = since[at + 1] if at + 1 < len(since) else None
-            mine = [one for one in beside(key, releases) if Release(one) >= start and (end is None or Release(one) < end)]
-            before = [one for one in beside(key, releases) if Release(one) < start]
+            mine = [item for item in beside(key, releases) if Release(item) >= start and (end is None or Release(item) < end)]
+            before = [item for item in beside(key, releases) if Release(item) < start]
             if at and mine and before:
-                telling = [one for one in rows if tells(one, before[-1], mine[0])]
-                telling.sort(key=lambda one: (one not in taken, one.empty, not both(one, before[-1], mine[0]), one.size))
+                telling = [row for row in rows if tells(row, before[-1], mine[0])]
+                telling.sort(key=lambda item: (item not in taken, item.empty, not both(item, before[-1], mine[0]), item.size))
                 if not telling:
                     choice.alike.append((*key, str(start)))
-                taken += [one for one in telling[:1] if one not in taken]
-            if not any(one.given[release].startswith("[") for one in taken for release in mine):
-                giving = [one for one in rows if any(one.given[release].startswith("[") for release in mine)]
+                taken += [row for row in telling[:1] if row not in taken]
+            if not any(item.given[release].startswith("[") for item in taken for release in mine):
+                giving = [row for row in rows if any(row.given[release].startswith("[") for release in mine)]
                 if not giving:
                     choice.lacking.append((*key, str(start)))
                 taken += giving[:1]
-        for one in taken:
-            kept.setdefault(json.dumps([one.call.operator, one.call.args, one.call.keywords]), one)
+        for candidate in taken:
+            kept.setdefault(json.dumps([candidate.call.operator, candidate.call.args, candidate.call.keywords]), candidate)
     numbers: Counter[str] = Counter()
-    for one in sorted(kept.values(), key=lambda one: (one.call.name, json.dumps(one.call[2:]))):
-        numbers[one.call.name] += 1
-        choice.calls.append(one.call._replace(number=numbers[one.call.name]))
+    for candidate in sorted(kept.values(), key=lambda item: (item.call.name, json.dumps(item.call[2:]))):
+        numbers[candidate.call.name] += 1
+        choice.calls.append(candidate.call._replace(number=numbers[candidate.call.name]))
     return choice
 
 
@@ -369,7 +375,7 @@ OF_UPGRADER = 48  # calls of each form, of which these are taken
 
 def of_upgraders() -> list[RecordedCall]:
     """Calls that archives of an old file format make: of each upgrader some, one of which it makes another call of than its name says."""
-    found: list[RecordedCall] = []
+    results: list[RecordedCall] = []
     newest = list(surveyed_releases(FIXTURES))[-1]
     for stated in read().values():
         if not stated.old:
@@ -382,12 +388,12 @@ def of_upgraders() -> list[RecordedCall]:
                 text = json.dumps([call.args, call.keywords]) if call is not None else ""
                 if call is None or EMPTY in text or len(text) > ROUNDS[0][1] or _overflows(call, text):
                     continue
-                upgraded, as_it_is = (answer_of(call._replace(file_format=one), newest) for one in (version, stated.bump))
+                upgraded, as_it_is = (answer_of(call._replace(file_format=item), newest) for item in (version, stated.bump))
                 if upgraded.kind == "value" and not _long(upgraded):
                     rows[bool(as_it_is.kind != "value" or differences(upgraded, as_it_is))].append(call)
         taken = [*rows[True][: PER_UPGRADER - 1], *rows[False]][:PER_UPGRADER]
-        found += [one._replace(number=at) for at, one in enumerate(taken, 1)]
-    return found
+        results += [item._replace(number=at) for at, item in enumerate(taken, 1)]
+    return results
 
 
 def _overflows(call: RecordedCall, text: str) -> bool:
@@ -404,11 +410,11 @@ def _of_form(form: Form, values: list[Any], name: str, version: int) -> Recorded
     given = {f"a_{own}": (kind, value) for (own, kind, _), value in zip(form.parameters, values, strict=True)}
     tree = ast.parse(form.call, mode="eval").body
     assert isinstance(tree, ast.Call)
-    texts = [*map(ast.unparse, tree.args), *(ast.unparse(one.value) for one in tree.keywords)]
+    texts = [*map(ast.unparse, tree.args), *(ast.unparse(keyword.value) for keyword in tree.keywords)]
     if any(text not in given and text != "None" for text in texts):
         return None
-    args = tuple(given.get(ast.unparse(one), ("None", None)) for one in tree.args)
-    keywords = {str(one.arg): given.get(ast.unparse(one.value), ("None", None)) for one in tree.keywords}
+    args = tuple(given.get(ast.unparse(arg), ("None", None)) for arg in tree.args)
+    keywords = {str(keyword.arg): given.get(ast.unparse(keyword.value), ("None", None)) for keyword in tree.keywords}
     if any(kind.startswith("Optional") for kind, _ in (*args, *keywords.values())):
         return None
     return RecordedCall(name, 0, args, keywords, version)
@@ -420,7 +426,7 @@ def answer_of(call: RecordedCall, release: str) -> CallOutcome:
     texts: list[str] = []
     parameters: list[tuple[str, str, str]] = []
     for prefix, (kind, value) in [
-        *(("", one) for one in call.args),
+        *(("", arg) for arg in call.args),
         *((f"{name}=", call.keywords[name]) for name in sorted(call.keywords)),
     ]:
         if kind == "None":
@@ -430,8 +436,8 @@ def answer_of(call: RecordedCall, release: str) -> CallOutcome:
             parameters.append((str(len(values)), kind, kind))
             values.append(value)
     form = Form(call.operator, tuple(parameters), f"torch.{call.operator.rpartition('::')[2]}({', '.join(texts)})")
-    (found,) = Modelled(release).ask(archive(form, call.file_format), [values])
-    return found
+    (result,) = Modelled(release).ask(archive(form, call.file_format), [values])
+    return result
 
 
 # ----------------------------------------------------------------------------------------------------------------- replay
@@ -440,11 +446,11 @@ def answer_of(call: RecordedCall, release: str) -> CallOutcome:
 def answers(fixtures: Path = FIXTURES) -> dict[str, dict[str, Any]]:
     """What every release that was asked answered, by the key of the call."""
     history = FactHistory(fixtures / FILES["calls"][0])
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    results: dict[str, dict[str, Any]] = defaultdict(dict)
     for key, text, bits in history.facts():
         for release in history.of(bits):
-            found[key][release] = json.loads(text)
-    return found
+            results[key][release] = json.loads(text)
+    return results
 
 
 def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
@@ -465,16 +471,16 @@ def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
     if not isinstance(answer, str):
         value, changed = answer
         value = None if value == NOTHING else value
-        given = [*(one for _, one in call.args), *(call.keywords[name][1] for name in request["named"])]
-        places = [at for at, one in enumerate(given) if one is not None and "device" not in _keys(one)]
+        given = [*(item for _, item in call.args), *(call.keywords[name][1] for name in request["named"])]
+        places = [at for at, arg in enumerate(given) if arg is not None and "device" not in _keys(arg)]
         for at, body in changed.items():
             given[places[int(at)]] = body
         theirs = {"value": value, "inputs": given}
     kept = (ours.get("inputs"), ours.get("value"))
-    word, said = compared(request, call.name, release, theirs, ours)
+    word, message = compared(request, call.name, release, theirs, ours)
     if word == "compared" and (apart := memory(theirs, *kept)):
         return STRIDES if apart.partition(": ")[2].startswith("strides") else COLUMNS[-1], apart
-    return column(word), said
+    return column(word), message
 
 
 def converted(call: RecordedCall, release: str) -> bool:
@@ -493,21 +499,21 @@ def _fits(kind: str, taken: str) -> bool:
 def _taken(operator: str, release: str) -> list[list[str]]:
     """The types of the arguments by position of every overload that a release has."""
     stated = [signature_of(text).arguments for text in History.load().schemas(operator, release)]
-    return [[one.type for one in arguments if not one.kwarg_only] for arguments in stated]
+    return [[argument.type for argument in arguments if not argument.kwarg_only] for arguments in stated]
 
 
 def _from_archive(call: RecordedCall, release: str) -> dict[str, Any]:
     """As :func:`tools.differential.calls.call_ours`, of a call that the program of an archive makes."""
-    found = answer_of(call, release)
-    if found.turn is None:
-        return {"unsupported" if found.kind == "unsupported" else "error": found.said}
-    given = iter(found.turn["inputs"])
+    result = answer_of(call, release)
+    if result.turn is None:
+        return {"unsupported" if result.kind == "unsupported" else "error": result.said}
+    given = iter(result.turn["inputs"])
     values = [
         value if kind == "None" else next(given)
         for kind, value in (*call.args, *(call.keywords[name] for name in sorted(call.keywords)))
     ]
     decoder = Decoder()
-    return {"value": decoder.decode(found.turn["value"]), "inputs": [decoder.decode(one) for one in values]}
+    return {"value": decoder.decode(result.turn["value"]), "inputs": [decoder.decode(value) for value in values]}
 
 
 def _keys(value: Any) -> Iterable[str]:
@@ -528,10 +534,10 @@ def memory(theirs: dict[str, Any], inputs: Any, value: Any) -> str:
 
 def _apart(theirs: Any, ours: Any, shared: int, where: str) -> Iterator[str]:
     if isinstance(theirs, list):
-        for at, (one, other) in enumerate(
+        for at, (item, other) in enumerate(
             zip(theirs, ours, strict=False)
         ):  # of some operators the first result alone is compared
-            yield from _apart(one, other, shared, f"{where}[{at}]")
+            yield from _apart(item, other, shared, f"{where}[{at}]")
     elif isinstance(theirs, dict):
         ((kind, body),) = theirs.items()
         if kind in {"tuple", "dict"}:

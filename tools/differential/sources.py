@@ -51,8 +51,8 @@ class Writer:
         return self.draw(st.sampled_from(options))
 
     def integer(self, low: int, high: int) -> int:
-        found: int = self.draw(st.integers(low, high))
-        return found
+        outcome: int = self.draw(st.integers(low, high))
+        return outcome
 
     def name(self, prefix: str = "v") -> str:
         self.fresh += 1
@@ -60,8 +60,8 @@ class Writer:
 
     def of(self, scope: dict[str, str], kind: str) -> list[str]:
         """What is there of a type; a variable that is a tuple or optional is no number."""
-        found = [name for name, one in scope.items() if one == kind]
-        return found + [f"self.{name}" for name, one in STATE.items() if one == kind]
+        results = [name for name, item in scope.items() if item == kind]
+        return results + [f"self.{name}" for name, item in STATE.items() if item == kind]
 
     # ---------------------------------------------------------------------------------------------------- expressions
 
@@ -69,16 +69,16 @@ class Writer:
         """An expression of a type."""
         known = self.of(scope, kind)
         if known and (depth <= 0 or self.integer(0, 2) == 0):
-            found: str = self.pick(known)
-            return found
+            outcome: str = self.pick(known)
+            return outcome
         if depth <= 0:
             return self.literal(kind)
         if depth > 1 and self.integer(0, 9) == 0:
             return f"({self.expr(scope, kind, depth - 1)} if {self.expr(scope, 'bool', depth - 1)} else {self.expr(scope, kind, depth - 1)})"
-        callable_ = [one for one in self.helpers if one[2] == kind]
+        callable_ = [helper for helper in self.helpers if helper[2] == kind]
         if callable_ and self.integer(0, 4) == 0:
             name, parameters, _ = self.pick(callable_)
-            return f"self.{name}({', '.join(self.expr(scope, one, depth - 1) for one in parameters)})"
+            return f"self.{name}({', '.join(self.expr(scope, parameter, depth - 1) for parameter in parameters)})"
         template = self.pick(EXPRESSIONS[kind])
         return self.fill(scope, template, depth - 1)
 
@@ -94,8 +94,8 @@ class Writer:
         return str(self.integer(int(low), int(high)))
 
     def literal(self, kind: str) -> str:
-        found: str = self.pick(LITERALS[kind])
-        return found
+        outcome: str = self.pick(LITERALS[kind])
+        return outcome
 
     # ------------------------------------------------------------------------------------------------------ statements
 
@@ -187,7 +187,7 @@ class Writer:
         self.block({**scope, name: "int"}, indent + 1, 2, loop=False)
         if self.integer(0, 1):
             self.put(indent, "else:")
-            self.block({one: kind for one, kind in scope.items() if one != name}, indent + 1, 2, loop=False)
+            self.block({item: kind for item, kind in scope.items() if item != name}, indent + 1, 2, loop=False)
 
     def s_for(self, scope: dict[str, str], indent: int) -> None:
         self.loops += 1
@@ -244,9 +244,9 @@ class Writer:
 
     def method(self, name: str, parameters: list[tuple[str, str]], returns: list[str], count: int) -> None:
         self.returns = returns
-        said = returns[0] if len(returns) == 1 else f"Tuple[{', '.join(returns)}]"
-        given = "".join(f", {one}: {kind}" for one, kind in parameters)
-        self.put(0, f"def {name}(self{given}) -> {said}:")
+        message = returns[0] if len(returns) == 1 else f"Tuple[{', '.join(returns)}]"
+        given = "".join(f", {item}: {kind}" for item, kind in parameters)
+        self.put(0, f"def {name}(self{given}) -> {message}:")
         scope = dict(parameters)
         self.block(scope, 1, count, loop=False)
         self.put(1, self.result(scope))
@@ -354,7 +354,7 @@ def programs(draw: Any) -> dict[str, Any]:
     """Source, and the arguments of ``forward``."""
     writer = Writer(draw)
     source = writer.program()
-    whole = [float(one) for one in draw(st.lists(st.sampled_from((1.0, 0.0, -1.5, 2.0, 0.25)), min_size=6, max_size=6))]
+    whole = [float(item) for item in draw(st.lists(st.sampled_from((1.0, 0.0, -1.5, 2.0, 0.25)), min_size=6, max_size=6))]
     return {
         "source": source, "n": draw(st.sampled_from((2, 0, 1, -3, 5))), "r": draw(st.sampled_from((1.5, 0.0, -0.25))), "s": draw(st.sampled_from(("a", "", "bab", "é"))),
         "x": whole, "alias": draw(st.booleans()), "l": draw(st.lists(st.integers(-2, 3), max_size=3)), "o": draw(st.sampled_from((None, 4))),

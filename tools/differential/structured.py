@@ -42,8 +42,8 @@ def spec_of(name: str) -> Spec | None:
 
 def dims_of(name: str) -> int:
     """1 of conv1d, 2 of upsample_nearest2d."""
-    found = re.search(r"(\d)d", name)
-    return int(found.group(1)) if found else 2
+    match = re.search(r"(\d)d", name)
+    return int(match.group(1)) if match else 2
 
 
 def _none_or(make: Maker, value: Any) -> Any:
@@ -52,7 +52,7 @@ def _none_or(make: Maker, value: Any) -> Any:
 
 def _shaped(schema: dict[str, Any], **values: Any) -> dict[str, Any]:
     """Only what the schema has."""
-    names = {one["name"] for one in schema["arguments"]}
+    names = {argument["name"] for argument in schema["arguments"]}
     return {name: value for name, value in values.items() if name in names}
 
 
@@ -79,8 +79,8 @@ def convolution(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     batch = [] if "convolution" not in make.name and make.integer(0, 4) == 0 else [make.integer(1, 2)]
     channels = each_in * groups
     weight = [channels, each_out, *kernel] if transposed else [each_out * groups, each_in, *kernel]
-    text = any(one["name"] == "padding" and one["real"] == "str" for one in schema["arguments"])
-    padding: Any = make.pick(("valid", "same")) if text else [make.integer(0, one) for one in most]
+    text = any(argument["name"] == "padding" and argument["real"] == "str" for argument in schema["arguments"])
+    padding: Any = make.pick(("valid", "same")) if text else [make.integer(0, item) for item in most]
     output = [make.integer(0, max(0, s - 1)) for s in stride] if transposed else [0] * n
     return _shaped(
         schema, input=_like(make, kind, [*batch, channels, *sizes]), weight=_like(make, kind, weight),
@@ -92,10 +92,10 @@ def convolution(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 @spec("conv_tbc")
 def conv_tbc(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Time, batch, channels."""
-    kernel, channels, made = make.integer(1, 2), make.integer(1, 2), make.integer(1, 2)
+    kernel, channels, result = make.integer(1, 2), make.integer(1, 2), make.integer(1, 2)
     return {
-        "self": make.tensor([make.integer(2, 4), make.integer(1, 2), channels]), "weight": make.tensor([kernel, channels, made]),
-        "bias": make.tensor([made]), "pad": make.integer(0, 1),
+        "self": make.tensor([make.integer(2, 4), make.integer(1, 2), channels]), "weight": make.tensor([kernel, channels, result]),
+        "bias": make.tensor([result]), "pad": make.integer(0, 1),
     }  # fmt: skip
 
 
@@ -139,10 +139,10 @@ def pool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     sizes = [make.integer(3, 6) for _ in range(n)]
     stride = make.pick(([], make.integers(n, 1, 3)))
     kinds = HALVES if "avg" in make.name else (*HALVES, "int64")
-    one = make.integer(0, 3) == 0
+    item = make.integer(0, 3) == 0
     return _shaped(
-        schema, self=make.tensor([*batch, make.integer(1, 2), *sizes], make.pick(kinds)), kernel_size=kernel[:1] if one else kernel,
-        stride=stride, padding=[min(padding)] if one else padding, dilation=make.pick(([1], make.integers(n, 1, 2))), ceil_mode=make.flag(),
+        schema, self=make.tensor([*batch, make.integer(1, 2), *sizes], make.pick(kinds)), kernel_size=kernel[:1] if item else kernel,
+        stride=stride, padding=[min(padding)] if item else padding, dilation=make.pick(([1], make.integers(n, 1, 2))), ceil_mode=make.flag(),
         count_include_pad=make.flag(), divisor_override=_none_or(make, make.integer(1, 4)),
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def max_unpool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Places within the result, none twice within a plane."""
     n = dims_of(make.name)
     sizes = make.integers(n, 1, 2)
-    big = [2 * one + make.integer(0, 1) for one in sizes]
+    big = [2 * size + make.integer(0, 1) for size in sizes]
     count = int(np.prod(sizes))
     shape = [1, make.integer(1, 2), *sizes]
     places = np.stack([np.random.default_rng(make.integer(0, 9)).permutation(int(np.prod(big)))[:count] for _ in range(shape[1])])
@@ -191,13 +191,13 @@ def upsample(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if schema["overload"].startswith("vec"):
         return _shaped(
             schema, input=x, output_size=None if by_scale else wanted, align_corners=make.flag(),
-            scale_factors=[{"float": repr(one)} for one in scales] if by_scale else None,
+            scale_factors=[{"float": repr(scale)} for scale in scales] if by_scale else None,
         )  # fmt: skip
     if by_scale:
         wanted = [max(1, int(size * scale)) for size, scale in zip(sizes, scales, strict=True)]
     names = {1: ["scales"], 2: ["scales_h", "scales_w"], 3: ["scales_d", "scales_h", "scales_w"]}[n]
-    said = {name: {"float": repr(one)} if by_scale else None for name, one in zip(names, scales, strict=True)}
-    return _shaped(schema, self=x, output_size=wanted, align_corners=make.flag(), **said)
+    messages = {name: {"float": repr(scale)} if by_scale else None for name, scale in zip(names, scales, strict=True)}
+    return _shaped(schema, self=x, output_size=wanted, align_corners=make.flag(), **messages)
 
 
 @spec(r"__interpolate|__upsample(_nearest|_bilinear)?")
@@ -208,7 +208,7 @@ def interpolate(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if make.name == "__upsample_bilinear":
         n = 2
     by_scale = make.flag()
-    kinds = {one["name"]: one["real"] for one in schema["arguments"]}
+    kinds = {argument["name"]: argument["real"] for argument in schema["arguments"]}
 
     def many(value: Any, name: str) -> Any:
         return [value] * n if "List" in kinds.get(name, "") else value
@@ -286,7 +286,7 @@ def batch_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Statistics, given or of the input."""
     kind, channels = make.pick(("float32", "float32", "float64")), make.integer(1, 3)
     shape = [make.integer(1, 3), channels, *make.integers(make.integer(1 if make.name == "instance_norm" else 0, 2), 1, 3)]
-    stats = make.flag() or "running_mean" not in {one["name"] for one in schema["arguments"]} or not make.often()
+    stats = make.flag() or "running_mean" not in {argument["name"] for argument in schema["arguments"]} or not make.often()
     given = not stats or make.flag() or schema["arguments"][3]["real"] == "Tensor"
     return _shaped(
         schema, input=make.tensor(shape, kind), weight=_none_or(make, make.tensor([channels], kind)),
@@ -351,7 +351,7 @@ def pair_loss(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     shape = make.shape()
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if make.name == "binary_cross_entropy" else {}
     target = {"low": 0.0, "high": 1.0} if re.search("binary|kl_div", make.name) else {}
-    names = [one["name"] for one in schema["arguments"]]
+    names = [argument["name"] for argument in schema["arguments"]]
     first = make.tensor(shape, kind, **limits)
     return {
         **_shaped(
@@ -517,23 +517,23 @@ def index(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if schema["arguments"] and schema["arguments"][0]["real"] == "str":
         return within(make, schema)
     if schema["overload"] == "list_Tensor":
-        found = make.tensor((), "int64", low=0, high=3)
-        return {"self": [found, make.tensor((), "int64", low=4, high=6)], "el": found}
-    if not schema["arguments"] or not any("Tensor]" in one["real"] for one in schema["arguments"]):
+        result = make.tensor((), "int64", low=0, high=3)
+        return {"self": [result, make.tensor((), "int64", low=4, high=6)], "el": result}
+    if not schema["arguments"] or not any("Tensor]" in argument["real"] for argument in schema["arguments"]):
         return {}
     shape, kind = make.integers(make.integer(1, 3), 1, 3), make.pick(KINDS)
     x = np.zeros(shape)
     common = make.pick(((), (2,), (1,), (2, 1)))
     taken: list[Any] = []
     plain: list[Any] = []
-    sparse = any("Optional[Tensor]" in one["real"] for one in schema["arguments"])
+    sparse = any("Optional[Tensor]" in argument["real"] for argument in schema["arguments"])
     at = 0
     while at < len(shape):
         what = make.integer(0, 5)
         if what == 0 and sparse:
             taken.append(None)
             plain.append(slice(None))
-        elif what == 1 and len(common) == 1 and not any(isinstance(one, np.ndarray) for one in plain):
+        elif what == 1 and len(common) == 1 and not any(isinstance(item, np.ndarray) for item in plain):
             mask = np.asarray([make.flag() for _ in range(shape[at])])
             taken.append(make.given(mask))
             plain.append(mask)
@@ -544,18 +544,18 @@ def index(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
             taken.append(make.given(places.astype(np.int64 if make.often() else np.int32)))
             plain.append(places)
         at += 1
-    if not any(isinstance(one, np.ndarray) for one in plain):
+    if not any(isinstance(item, np.ndarray) for item in plain):
         taken, plain = [make.tensor([1], "int64", low=0, high=0)], [np.zeros(1, np.int64)]
-    made: dict[str, Any] = {"self": make.tensor(shape, kind), "indices": taken}
+    results: dict[str, Any] = {"self": make.tensor(shape, kind), "indices": taken}
     if "put" in make.name:
         try:
             wanted = x[tuple(plain)].shape
         except IndexError:
             wanted = ()
-        made["values"] = make.tensor(make.pick((wanted, (), wanted[-1:])), kind)
-        made["accumulate"] = make.flag() and kind not in COMPLEX
-        made["unsafe"] = False
-    return _shaped(schema, **made)
+        results["values"] = make.tensor(make.pick((wanted, (), wanted[-1:])), kind)
+        results["accumulate"] = make.flag() and kind not in COMPLEX
+        results["unsafe"] = False
+    return _shaped(schema, **results)
 
 
 @spec("gather|scatter|scatter_add|scatter_reduce")
@@ -564,7 +564,7 @@ def gather(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     shape = make.integers(make.integer(0, 3), 1, 3)
     kind = make.pick(KINDS)
     dim = make.integer(-len(shape), len(shape) - 1) if shape else make.pick((0, -1))
-    smaller = [make.integer(1, one) for one in shape]
+    smaller = [make.integer(1, size) for size in shape]
     if shape and make.name == "gather":
         smaller[dim] = make.integer(1, 4)
     high = (shape[dim] if shape else 1) - 1
@@ -574,8 +574,8 @@ def gather(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         "reduce" not in make.name and "add" not in make.name and make.name != "gather" and shape
     ):  # no place twice: which one wins is open
         order = np.argsort(np.random.default_rng(make.integer(0, 99)).random(shape), axis=dim)
-        place = make.given(order[tuple(slice(0, one) for one in smaller)].astype(whole))
-    source = make.tensor([one + make.integer(0, 1) for one in smaller] if make.name != "gather" else smaller, kind)
+        place = make.given(order[tuple(slice(0, item) for item in smaller)].astype(whole))
+    source = make.tensor([item + make.integer(0, 1) for item in smaller] if make.name != "gather" else smaller, kind)
     options = ("sum", "prod", "amax", "amin", "mean") if "reduce" in make.name else ("add", "multiply")
     return _shaped(
         schema, self=make.tensor(shape, kind), dim=dim, index=place, src=source, value=make.number(), reduce=make.pick(options),
@@ -595,7 +595,7 @@ def index_dim(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     source = list(shape)
     source[dim] = count
     value: Any = make.number()
-    if any(one["name"] == "value" and one["real"] == "Tensor" for one in schema["arguments"]):
+    if any(argument["name"] == "value" and argument["real"] == "Tensor" for argument in schema["arguments"]):
         value = make.tensor((), kind)
     return _shaped(
         schema, self=make.tensor(shape, kind), dim=dim, index=make.given(places.astype(make.pick(("int64", "int64", "int32")))), source=make.tensor(source, kind), value=value,
@@ -615,7 +615,7 @@ def take(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         sizes = (
             [make.integer(1, 3)]
             if dim is None
-            else [make.integer(1, 3) if at == dim else make.pick((one, one, 1)) for at, one in enumerate(shape)]
+            else [make.integer(1, 3) if at == dim else make.pick((size, size, 1)) for at, size in enumerate(shape)]
         )
         whole = make.pick(("int64", "int64", "int64", "int32"))
         return _shaped(schema, self=make.tensor(shape, kind), indices=make.tensor(sizes, whole, low=0, high=high), dim=dim)
@@ -632,7 +632,7 @@ def masked(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """A mask that broadcasts."""
     shape, kind = make.shape(), make.pick(KINDS)
     value: Any = make.number()
-    if any(one["name"] == "value" and one["real"] == "Tensor" for one in schema["arguments"]):
+    if any(argument["name"] == "value" and argument["real"] == "Tensor" for argument in schema["arguments"]):
         value = make.tensor((), make.pick((kind, kind, "float32")))
     mask = make.tensor(make.pick((shape, shape, shape[-1:], ())), "bool")
     return _shaped(schema, self=make.tensor(shape, kind), mask=mask, value=value, source=make.tensor([12], kind))
@@ -645,7 +645,7 @@ def view_scatter(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     dim = make.integer(0, len(shape) - 1)
     at = make.integer(0, shape[dim] - 1)
     if make.name.startswith("select"):
-        source = [one for place, one in enumerate(shape) if place != dim]
+        source = [size for place, size in enumerate(shape) if place != dim]
         return {"self": make.tensor(shape, kind), "src": make.tensor(source, kind), "dim": dim, "index": at}
     if make.name.startswith("slice"):
         step = make.integer(1, 2)
@@ -674,7 +674,7 @@ def searchsorted(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     limits = np.sort(np.random.default_rng(make.integer(0, 99)).integers(-4, 5, make.integer(1, 5))).astype(kind)
     first = schema["arguments"][0]["name"]
     single = "Scalar" in schema["overload"]
-    made: dict[str, Any] = {
+    results: dict[str, Any] = {
         "boundaries": make.given(limits),
         "sorted_sequence": make.given(limits),
         "sorter": None,
@@ -682,10 +682,10 @@ def searchsorted(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         "side": None,
     }
     if first == "sorted_sequence":
-        made["self"] = make.number() if single else make.tensor(make.integers(make.integer(0, 2), 0, 3), kind)
+        results["self"] = make.number() if single else make.tensor(make.integers(make.integer(0, 2), 0, 3), kind)
     else:
-        made["self"] = make.number() if single else make.tensor(make.shape(), make.pick((kind, "float32")))
-    return _shaped(schema, **made)
+        results["self"] = make.number() if single else make.tensor(make.shape(), make.pick((kind, "float32")))
+    return _shaped(schema, **results)
 
 
 @spec("bincount")
@@ -714,7 +714,7 @@ def histc(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def quantile(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Parts of one."""
     kind = make.pick(FLOATS)
-    scalar = any(one["name"] == "q" and one["real"] == "float" for one in schema["arguments"])
+    scalar = any(argument["name"] == "q" and argument["real"] == "float" for argument in schema["arguments"])
     shape = make.integers(make.integer(1, 3), 1, 4)
     q: Any = {"float": make.pick(("0.5", "0.0", "1.0", "0.25", "0.3"))}
     if not scalar:
@@ -751,15 +751,15 @@ def sorting(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if not schema["tensors"] or schema["listed"] or "Tensor" not in schema["arguments"][0]["real"]:
         return {}
     shape = make.integers(make.integer(0, 3), 1, 4)
-    names = {one["name"]: one for one in schema["arguments"]}
+    names = {argument["name"]: argument for argument in schema["arguments"]}
     kind = make.pick(("float32", "float64", "int64", "uint8", "int32", "bool", "float16"))
     limits = {"low": 0, "high": 2} if make.name in {"unique_dim", "mode"} else {}  # where NaN stands among rows is open
-    made: dict[str, Any] = {"self": make.tensor(shape, kind, **limits)}
+    results: dict[str, Any] = {"self": make.tensor(shape, kind, **limits)}
     if "dim" in names and names["dim"]["real"] == "int":
-        made["dim"] = make.integer(-len(shape), len(shape) - 1) if shape else make.pick((0, -1))
+        results["dim"] = make.integer(-len(shape), len(shape) - 1) if shape else make.pick((0, -1))
     if "stable" in names:
-        made["stable"] = True
-    return made
+        results["stable"] = True
+    return results
 
 
 # --------------------------------------------------------------------------------------------------------- linear algebra
@@ -778,16 +778,16 @@ def _square(
     size = make.integer(1, 3) if size is None else size
     batch = make.integers(make.pick((0, 0, 1)), 1, 2) if batch is None else batch
     rng = np.random.default_rng(make.integer(0, 999))
-    found = rng.integers(-3, 4, [*batch, size, size]).astype(np.float64) / 2
+    result = rng.integers(-3, 4, [*batch, size, size]).astype(np.float64) / 2
     if symmetric or definite:
-        found = (found + np.swapaxes(found, -1, -2)) / 2
-    found = (
-        found
+        result = (result + np.swapaxes(result, -1, -2)) / 2
+    result = (
+        result
         + np.eye(size) * (5 if definite else 0)
         + np.diag(np.arange(size)) * 2.5
         + (np.eye(size) * 7 if not symmetric else 0)
     )
-    return make.given(found.astype(kind))
+    return make.given(result.astype(kind))
 
 
 @spec(
@@ -798,7 +798,7 @@ def matrix(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     kind = make.pick(FLOATS)
     x = _square(make, kind, symmetric="eig" in make.name, definite="cholesky" in make.name)
     return _shaped(schema, self=x, A=x, n=make.integer(-2, 3), upper=make.flag(), UPLO=make.pick(("L", "U")), compute_v=True, hermitian=False,
-                   rcond={"float": "1e-15"} if any(one["name"] == "rcond" and one["real"] == "float" for one in schema["arguments"])
+                   rcond={"float": "1e-15"} if any(argument["name"] == "rcond" and argument["real"] == "float" for argument in schema["arguments"])
                    else make.given(np.asarray(1e-6, kind)), atol=None, rtol=None)  # fmt: skip
 
 
@@ -824,7 +824,7 @@ def factors(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         x = make.tensor([*make.integers(make.integer(0, 1), 1, 2), *[make.integer(0, 3)] * 2], kind, low=-1, high=1)
     return _shaped(
         schema, self=x, A=x, x=x, pivot=make.integer(0, 4) > 0, check_errors=make.flag(), upper=make.flag(), hermitian=make.flag(),
-        p=make.pick(("fro", "nuc") if any(one["real"] == "str" for one in schema["arguments"]) else (None, 1, -1, 2, -2, {"float": "inf"}, {"float": "-inf"}, 3)),
+        p=make.pick(("fro", "nuc") if any(argument["real"] == "str" for argument in schema["arguments"]) else (None, 1, -1, 2, -2, {"float": "inf"}, {"float": "-inf"}, 3)),
         N=make.pick((None, 2, 3, 5, 1, 0)),
     )  # fmt: skip
 
@@ -838,25 +838,25 @@ def rank(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     hermitian = make.integer(0, 3) == 0
     if hermitian:
         x = _square(make, kind, symmetric=True)
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
-    made: dict[str, Any] = {}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
+    results: dict[str, Any] = {}
     for name in ("tol", "atol", "rtol"):
         if "Tensor" in named.get(name, ""):
-            made[name] = make.pick(
+            results[name] = make.pick(
                 (
                     None,
                     make.tensor(make.pick(((), (), tuple(batch), (2, 1))), make.pick(("float64", "float32")), low=0.25, high=2.0),
                 )
             )
             if not named[name].startswith("Optional"):
-                made[name] = made[name] or make.tensor((), kind, low=0.25, high=2.0)
+                results[name] = results[name] or make.tensor((), kind, low=0.25, high=2.0)
         else:
-            made[name] = (
+            results[name] = (
                 {"float": make.pick(("0.3", "1.1", "0.0001", "0.01"))}
                 if make.flag() or not named.get(name, "").startswith("Optional")
                 else None
             )
-    return _shaped(schema, self=x, input=x, hermitian=hermitian, symmetric=hermitian, **made)
+    return _shaped(schema, self=x, input=x, hermitian=hermitian, symmetric=hermitian, **results)
 
 
 @spec("lu_unpack|lu_solve|linalg_lu_solve")
@@ -976,7 +976,7 @@ def matrix_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Orders and dimensions that there are."""
     kind = make.pick((*FLOATS, *FLOATS, "complex64", "bfloat16"))
     shape = make.integers(make.integer(2, 3), 0 if make.integer(0, 3) == 0 else 1, 3)
-    text = any(one["name"] == "ord" and one["real"] == "str" for one in schema["arguments"])
+    text = any(argument["name"] == "ord" and argument["real"] == "str" for argument in schema["arguments"])
     dims = make.pick(([-2, -1], [0, 1], [1, 0], [-1, 0], [0, 0], [0]))
     order = make.pick(("fro", "nuc", "max") if text else (1, -1, 2, -2, {"float": "inf"}, {"float": "-inf"}, 3, 0))
     return _shaped(
@@ -995,12 +995,12 @@ def norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     count = 2 if make.name in {"linalg_norm", "nuclear_norm", "frobenius_norm", "renorm"} else make.integer(0, 3)
     shape = make.integers(count, 1, 3)
     order: Any = make.pick((2, 1, {"float": "inf"}, {"float": "-inf"}, {"float": "2.0"}, 0, 3, {"float": "0.5"}))
-    names = {one["name"]: one["real"] for one in schema["arguments"]}
-    made = _shaped(
+    names = {argument["name"]: argument["real"] for argument in schema["arguments"]}
+    result = _shaped(
         schema, self=make.tensor(shape, kind), other=make.tensor(shape, kind), p=order, maxnorm=make.pick((1, {"float": "2.5"}))
     )
     if "ord" in names:
-        made["ord"] = (
+        result["ord"] = (
             make.pick(("fro", "nuc"))
             if names["ord"] == "str"
             else make.pick((None, 1, 2, {"float": "inf"}, -1, {"float": "-inf"}, -2, 0, 3))
@@ -1009,8 +1009,8 @@ def norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         )
     if "dim" in names and count:
         two = make.draw_dims(count)
-        made["dim"] = two[0] if names["dim"] == "int" else (two if make.name != "nuclear_norm" else [0, 1])
-    return made
+        result["dim"] = two[0] if names["dim"] == "int" else (two if make.name != "nuclear_norm" else [0, 1])
+    return result
 
 
 @spec(
@@ -1078,12 +1078,12 @@ def einsum(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
             "ijk,k->ij",
         )
     )
-    size = {one: make.integer(1, 3) for one in "ijkb"}
+    size = {item: make.integer(1, 3) for item in "ijkb"}
     given = equation.split("->")[0].split(",")
     kind = make.pick(("float32", "float64", "float32", "int64"))
     return {
         "equation": equation,
-        "tensors": [make.tensor([size[one] for one in term.replace("...", "b")], kind) for term in given],
+        "tensors": [make.tensor([size[item] for item in term.replace("...", "b")], kind) for term in given],
         "path": None,
     }
 
@@ -1127,16 +1127,16 @@ def fft(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def _fft(make: Maker, schema: dict[str, Any], kind: str) -> dict[str, Any]:
     name = make.name
     shape = make.integers(make.integer(2 if "2" in name else 1, 3), 1, 4)
-    made: dict[str, Any] = {"self": make.tensor(shape, kind), "norm": make.pick((None, "backward", "ortho", "forward"))}
-    names = {one["name"]: one["real"] for one in schema["arguments"]}
+    results: dict[str, Any] = {"self": make.tensor(shape, kind), "norm": make.pick((None, "backward", "ortho", "forward"))}
+    names = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     if "n" in names:
-        made |= {"n": make.pick((None, 2, 3, 5)), "dim": make.integer(-len(shape), len(shape) - 1)}
+        results |= {"n": make.pick((None, 2, 3, 5)), "dim": make.integer(-len(shape), len(shape) - 1)}
     elif "s" in names:
         dims = make.draw_dims(len(shape)) if "2" not in name else [0, 1]
-        made |= {"dim": dims, "s": make.pick((None, [make.integer(1, 4) for _ in dims]))}
+        results |= {"dim": dims, "s": make.pick((None, [make.integer(1, 4) for _ in dims]))}
     elif "dim" in names:
-        made["dim"] = make.pick((None, make.draw_dims(len(shape))))
-    return _shaped(schema, **made)
+        results["dim"] = make.pick((None, make.draw_dims(len(shape))))
+    return _shaped(schema, **results)
 
 
 # ----------------------------------------------------------------------------------------------------------------- shapes
@@ -1145,7 +1145,7 @@ def _fft(make: Maker, schema: dict[str, Any], kind: str) -> dict[str, Any]:
 @spec("view|reshape|_unsafe_view|view_copy")
 def view(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Sizes of as many elements."""
-    if not any(one["name"] in {"size", "shape"} for one in schema["arguments"]):
+    if not any(argument["name"] in {"size", "shape"} for argument in schema["arguments"]):
         return {}
     shape = list(make.shape())
     count = int(np.prod(shape))
@@ -1161,7 +1161,7 @@ def shapes(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     shape, kind = list(make.shape()), make.pick(KINDS)
     x, name = make.tensor(shape, kind), make.name
     if name in {"expand", "broadcast_to"}:
-        size = [one if one != 1 or make.flag() else make.integer(1, 3) for one in shape]
+        size = [item if item != 1 or make.flag() else make.integer(1, 3) for item in shape]
         return _shaped(schema, self=x, size=make.pick((size, [2, *size], [-1] * len(size))), implicit=False)
     if name in {"view_as", "reshape_as", "expand_as"}:
         other = make.tensor([2, *shape] if name == "expand_as" else shape[::-1], kind)
@@ -1180,7 +1180,7 @@ def shapes(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         inner = make.integers(make.integer(0, 2), 1, 2)
         room = int(np.prod(shape))
         steps = [make.integer(0, 2) for _ in inner]
-        needed = 1 + sum((one - 1) * step for one, step in zip(inner, steps, strict=True))
+        needed = 1 + sum((integer - 1) * step for integer, step in zip(inner, steps, strict=True))
         shape = shape if room >= needed else [needed]
         return {
             "self": {**make.given(np.arange(max(needed, room)).astype("float32"))},
@@ -1200,7 +1200,7 @@ def pad(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     constant = make.name == "constant_pad_nd"
     kind = make.pick(KINDS if constant else (*FLOATS, *FLOATS, "float16", "bfloat16", "complex64"))
     widths = make.integers(2 * n, -1 if constant else 0, 2)
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     mode: Any = make.integer(0, 3) if named.get("mode") == "int" else make.pick(("constant", "reflect", "replicate", "circular"))
     value: Any = make.number() if constant else make.pick((None, {"float": "1.5"}))
     if mode not in {0, "constant"} and not constant:
@@ -1223,7 +1223,7 @@ def rearranged(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if "channel" in name:
         return {"self": make.tensor([1, 2 * factor, 2], kind), "groups": factor}
     if name == "glu":
-        shape = [2 * one for one in make.integers(make.integer(1, 3), 1, 2)]
+        shape = [2 * integer for integer in make.integers(make.integer(1, 3), 1, 2)]
         return {"self": make.tensor(shape, kind), "dim": make.integer(-len(shape), len(shape) - 1)}
     if name == "unfold":
         shape = make.integers(make.integer(1, 3), 2, 4)
@@ -1255,19 +1255,19 @@ def split(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if schema["arguments"][0]["real"] == "str":
         return {"max": make.pick((-1, 1, 2))}
     shape, kind = make.integers(make.integer(1, 3), 1, 4), make.pick(KINDS)
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     dim = make.integer(-len(shape), len(shape) - 1)
-    made: dict[str, Any] = {
+    results: dict[str, Any] = {
         "self": make.tensor(shape, kind),
         "dim": dim,
         "sections": make.integer(1, 4),
         "indices": sorted(make.integers(2, -1, 4)),
     }
     first = make.integer(0, shape[dim])
-    made["split_sizes"] = [first, shape[dim] - first]
-    made["split_size"] = made["split_sizes"] if "List" in named.get("split_size", "") else make.integer(1, 3)
-    made["tensor_indices_or_sections"] = make.given(np.asarray(make.pick((2, [1, 2])), np.int64))
-    return _shaped(schema, **made)
+    results["split_sizes"] = [first, shape[dim] - first]
+    results["split_size"] = results["split_sizes"] if "List" in named.get("split_size", "") else make.integer(1, 3)
+    results["tensor_indices_or_sections"] = make.given(np.asarray(make.pick((2, [1, 2])), np.int64))
+    return _shaped(schema, **results)
 
 
 @spec(
@@ -1298,7 +1298,7 @@ def joined(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         kinds = [kind, kind, make.pick(EVERY) if name == "block_diag" else kind]
         return _shaped(
             schema,
-            tensors=[make.tensor(make.integers(dims, 0, 3), one) for one in kinds[: make.integer(1, 3)]],
+            tensors=[make.tensor(make.integers(dims, 0, 3), item) for item in kinds[: make.integer(1, 3)]],
             indexing=make.pick(("ij", "xy")),
         )
     count = make.integer(1, 3)
@@ -1308,7 +1308,8 @@ def joined(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     dim = make.integer(0, max(0, len(shape) - 1))
     parts = [
         make.tensor(
-            [one if at != dim else make.integer(0, 3) for at, one in enumerate(shape)], kind if make.often() else make.pick(EVERY)
+            [size if at != dim else make.integer(0, 3) for at, size in enumerate(shape)],
+            kind if make.often() else make.pick(EVERY),
         )
         for _ in range(count)
     ]
@@ -1321,7 +1322,7 @@ def _repeat_interleave(make: Maker, schema: dict[str, Any], kind: str) -> dict[s
     shape = make.integers(make.integer(1, 2), 1, 3)
     dim = make.pick((None, *range(len(shape))))
     length = int(np.prod(shape)) if dim is None else shape[dim]
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     counts: Any = (
         make.integer(0, 3) if named["repeats"] == "int" else make.tensor([make.pick((length, 1))], "int64", low=0, high=2)
     )
@@ -1340,44 +1341,44 @@ def factory(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Sizes that there can be."""
     size = list(make.shape())
     kind = make.pick(("float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "uint8"))
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
-    made: dict[str, Any] = {
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
+    results: dict[str, Any] = {
         "size": size, "n": make.integer(0, 4), "m": make.integer(0, 3), "steps": make.integer(0, 5), "window_length": make.integer(0, 6),
         "row": make.integer(0, 3), "col": make.integer(0, 3), "offset": make.integer(-2, 2), "stride": [1] * len(size), "periodic": make.flag(),
         "layout": None, "pin_memory": None, "memory_format": None, "names": None, "generator": None,
     }  # fmt: skip
     if re.search("randint", make.name):
-        made |= {
+        results |= {
             "low": make.integer(-3, 2),
             "high": make.pick((5, 3, 100, 2**31, 2**33)),
             "dtype": make.pick((None, {"dtype": "int64"}, {"dtype": "int32"})),
         }
     elif re.search("rand", make.name):
-        made["dtype"] = (
+        results["dtype"] = (
             make.pick((None, {"dtype": "float32"}, {"dtype": "float64"}))
             if make.name != "randperm"
             else make.pick((None, {"dtype": "int64"}))
         )
     elif make.name in {"arange", "range"}:
-        made |= {
+        results |= {
             "start": make.pick((0, 1, -2, {"float": "0.5"})),
             "end": make.pick((3, 5, 0, {"float": "2.5"})),
             "step": make.pick((1, 2, {"float": "0.5"}, -1)),
         }
-        made["dtype"] = make.pick((None, {"dtype": kind if kind != "bool" else "float32"}))
+        results["dtype"] = make.pick((None, {"dtype": kind if kind != "bool" else "float32"}))
     elif "window" in make.name:
-        made |= {"dtype": make.pick((None, {"dtype": "float64"})), "alpha": {"float": "0.5"}, "beta": {"float": "0.5"}}
+        results |= {"dtype": make.pick((None, {"dtype": "float64"})), "alpha": {"float": "0.5"}, "beta": {"float": "0.5"}}
     elif make.name in {"linspace", "logspace"}:
-        for one in ("start", "end"):
+        for name in ("start", "end"):
             value: Any = make.pick((0, 1, -2, {"float": "2.5"}))
-            made[one] = value if named.get(one) == "number" else make.tensor((), "float32")
-        made |= {
+            results[name] = value if named.get(name) == "number" else make.tensor((), "float32")
+        results |= {
             "dtype": make.pick((None, {"dtype": "float64"}, {"dtype": "float32"})),
             "base": {"float": make.pick(("10.0", "2.0"))},
         }
     else:
-        made["dtype"] = make.pick((None, {"dtype": kind}))
-    return _shaped(schema, **made)
+        results["dtype"] = make.pick((None, {"dtype": kind}))
+    return _shaped(schema, **results)
 
 
 @spec("dropout|feature_dropout|alpha_dropout|feature_alpha_dropout|native_dropout")
@@ -1398,28 +1399,28 @@ def rrelu(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 @spec("normal|uniform|random|bernoulli|multinomial|exponential|cauchy|geometric|log_normal|poisson")
 def random(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Where they start and how far they go."""
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     kind = make.pick(FLOATS if make.name != "random" else (*FLOATS, "int64", "int32", "uint8", "bool"))
     shape = make.pick((*((), (1,), (3,), (2, 3)), (20,), (3, 7)))
-    made: dict[str, Any] = {"generator": None}
-    for one in ("mean", "std"):
-        made[one] = (
+    results: dict[str, Any] = {"generator": None}
+    for name in ("mean", "std"):
+        results[name] = (
             make.tensor(shape, kind, low=0.5, high=2.0)
-            if named.get(one) == "Tensor"
+            if named.get(name) == "Tensor"
             else {"float": make.pick(("1.0", "0.0", "0.5"))}
         )
-    made |= {
+    results |= {
         "size": list(shape),
         "self": make.tensor(shape, kind),
         "from": {"float": "-1.0"} if named.get("from") == "float" else make.integer(-3, 1),
         "to": make.integer(2, 9),
     }
     if make.name == "uniform":
-        made["to"] = {"float": "2.0"}
+        results["to"] = {"float": "2.0"}
     if make.name in {"bernoulli", "multinomial", "poisson"}:
-        made["self"] = make.tensor(shape if make.name != "multinomial" else (4,), kind, low=0.25, high=1.0)
-    made["p"] = make.tensor(shape, kind, low=0.0, high=1.0) if named.get("p") == "Tensor" else {"float": "0.25"}
-    made |= {
+        results["self"] = make.tensor(shape if make.name != "multinomial" else (4,), kind, low=0.25, high=1.0)
+    results["p"] = make.tensor(shape, kind, low=0.0, high=1.0) if named.get("p") == "Tensor" else {"float": "0.25"}
+    results |= {
         "lambd": {"float": "1.5"},
         "median": {"float": "0.0"},
         "sigma": {"float": "1.0"},
@@ -1427,8 +1428,8 @@ def random(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         "replacement": make.flag(),
     }
     if named.get("dtype"):
-        made["dtype"] = None
-    return _shaped(schema, **made)
+        results["dtype"] = None
+    return _shaped(schema, **results)
 
 
 @spec("_conj|polar|complex|view_as_complex|view_as_real|real|imag")
@@ -1456,7 +1457,7 @@ def shift(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if not schema["tensors"]:
         return {"a": make.integer(-9, 9), "b": make.integer(0, 63)}
     kind = make.pick(("int64", "int32", "uint8", "int8", "int16"))
-    tensor = any(one["name"] == "other" and one["real"] == "Tensor" for one in schema["arguments"])
+    tensor = any(argument["name"] == "other" and argument["real"] == "Tensor" for argument in schema["arguments"])
     shape = make.shape()
     return {"self": make.tensor(shape, kind), "other": make.tensor(shape, kind, low=0, high=6) if tensor else make.integer(0, 6)}
 
@@ -1494,7 +1495,7 @@ def bessel(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def polynomial(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Low degrees, and numbers within the ends and beyond."""
     kind, most = make.pick((*FLOATS, *FLOATS, "int64")), make.pick((1, 1, 3))
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     x = (
         make.tensor(make.shape(), kind, low=-most, high=most)
         if named["x"] == "Tensor"
@@ -1509,7 +1510,7 @@ def polynomial(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def zeta(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Exponents above one most of the time, and a second argument that may be negative."""
     kind = make.pick((*FLOATS, *FLOATS, "int64"))
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     low = 1 if make.often() else -2
     x = (
         make.tensor(make.shape(), kind, low=low, high=6)
@@ -1529,7 +1530,7 @@ def narrow(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Counts that are no larger than a type has bits: beyond, C++ says nothing."""
     if make.name == "polygamma":
         return {"n": make.integer(0, 2), "self": make.tensor(make.shape(), make.pick(FLOATS), low=0.25, high=4.0)}
-    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     if "ldexp" in make.name or named.get("other") != "Tensor":
         return (
             {"other": make.integer(0, 3)}
@@ -1585,7 +1586,7 @@ def implicit(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 @spec("tensor|as_tensor")
 def tensor_of(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Of lists with items: one without says nothing of its type, which the reader does not know."""
-    if not any("List" in one["real"] for one in schema["arguments"]):
+    if not any("List" in argument["real"] for argument in schema["arguments"]):
         return {}
     kind = make.pick(("int", "float", "bool"))
     draw = {"int": lambda: make.integer(-3, 9), "float": make.real, "bool": make.flag}[kind]
@@ -1618,7 +1619,7 @@ def narrow_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     shape = make.integers(make.integer(1, 3), 1, 4)
     dim = make.integer(-len(shape), len(shape) - 1)
     start = make.integer(0, shape[dim])
-    number = any(one["name"] == "start" and one["real"] == "int" for one in schema["arguments"])
+    number = any(argument["name"] == "start" and argument["real"] == "int" for argument in schema["arguments"])
     at: Any = start if number else make.given(np.asarray(start, np.int64))
     return {"self": make.tensor(shape, make.pick(KINDS)), "dim": dim, "start": at, "length": make.integer(0, shape[dim] - start)}
 
@@ -1643,10 +1644,12 @@ def sum_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         return {}
     kind = schema["arguments"][0]["real"]
     count = make.integer(1, 3)
-    made = {"List[int]": [make.pick((1, -2, 2**31)) for _ in range(count)], "List[bool]": [make.flag() for _ in range(count)]}
+    results = {"List[int]": [make.pick((1, -2, 2**31)) for _ in range(count)], "List[bool]": [make.flag() for _ in range(count)]}
     floats = [make.real() for _ in range(count)]
     return {
-        schema["arguments"][0]["name"]: made.get(kind, floats if kind == "List[float]" else [{"complex": ["1.0", "0.5"]}] * count)
+        schema["arguments"][0]["name"]: results.get(
+            kind, floats if kind == "List[float]" else [{"complex": ["1.0", "0.5"]}] * count
+        )
     }
 
 
@@ -1666,7 +1669,7 @@ def gradient(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Samples at distances or places, one for each dimension."""
     ndim = make.integer(1, 3)
     shape = make.integers(ndim, 2, 4)
-    kinds = {one["name"]: one["real"] for one in schema["arguments"]}
+    kinds = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     several = kinds["dim"] == "List[int]"
     dims = make.pick(([make.integer(0, ndim - 1)], list(range(ndim)), [-1]))
     dim: Any = dims if several else make.pick((None, make.integer(-ndim, ndim - 1)))
@@ -1674,7 +1677,7 @@ def gradient(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     numbers = (1, 2, {"float": "0.5"}, {"float": "-1.5"})
     spacing: Any = make.pick((None, *numbers)) if kinds.get("spacing", "").startswith("Optional") else make.pick(numbers)
     if "List[Tensor" in kinds.get("spacing", ""):
-        spacing = [make.given(np.cumsum([1.0 + at % 3 for at in range(shape[one])]).astype("float32")) for one in chosen]
+        spacing = [make.given(np.cumsum([1.0 + at % 3 for at in range(shape[item])]).astype("float32")) for item in chosen]
     elif "List" in kinds.get("spacing", ""):
         spacing = [make.pick(numbers[:2]) for _ in chosen] if make.flag() else [make.pick(numbers[2:]) for _ in chosen]
     kind = make.pick((*FLOATS, "int64", "int32", "complex64"))
@@ -1700,7 +1703,7 @@ def histogram(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     kind, several = make.pick(FLOATS), make.name == "histogramdd"
     shape = [*make.integers(make.integer(0, 2), 0, 4), make.integer(1, 4)]
     x = make.tensor([*shape, 2] if several else shape, kind)
-    real = next(one["real"] for one in schema["arguments"] if one["name"] == "bins")
+    real = next(argument["real"] for argument in schema["arguments"] if argument["name"] == "bins")
 
     def edges() -> Any:
         return make.given(np.sort(np.asarray([make.integer(-8, 8) / 4 for _ in range(make.integer(2, 5))])).astype(kind))
@@ -1734,7 +1737,7 @@ def segment_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Lengths that sum to the first size."""
     lengths = make.integers(make.integer(1, 4), 0, 3)
     count = sum(lengths)
-    by_offsets = "offsets" in {one["name"] for one in schema["arguments"]} and make.flag()
+    by_offsets = "offsets" in {argument["name"] for argument in schema["arguments"]} and make.flag()
     return _shaped(
         schema, data=make.tensor([max(count, 1), *make.integers(make.integer(0, 2), 1, 3)], make.pick(FLOATS)),
         reduce=make.pick(("max", "min", "mean", "sum", "prod")), indices=None, axis=0, unsafe=False,
@@ -1777,8 +1780,8 @@ def flattened(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Tensors of one type, and as many elements."""
     kind = make.pick(KINDS)
     shapes = [make.integers(make.integer(0, 2), 0, 3) for _ in range(make.integer(1, 3))]
-    count = sum(int(np.prod(one)) for one in shapes)
-    return _shaped(schema, tensors=[make.tensor(one, kind) for one in shapes], flat=make.tensor([count], kind))
+    count = sum(int(np.prod(shape)) for shape in shapes)
+    return _shaped(schema, tensors=[make.tensor(shape, kind) for shape in shapes], flat=make.tensor([count], kind))
 
 
 @spec(r"slow_conv(_dilated|_transpose)?[23]d|thnn_conv(_dilated|_transpose)?[23]d|_?(thnn_)?conv_depthwise[23]d")
@@ -1786,13 +1789,13 @@ def kernels(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """A weight that fits the input, and its size."""
     n, transposed, kind = dims_of(make.name), "transpose" in make.name, make.pick(("float32", "float64"))
     kernel, dilation, stride = make.integers(n, 1, 3), make.integers(n, 1, 2), make.integers(n, 1, 2)
-    channels, made = make.integer(1, 3), make.integer(1, 2)
+    channels, result = make.integer(1, 3), make.integer(1, 2)
     apart = dilation if "dilat" in make.name or transposed else [1] * n
     sizes = [make.integer(0, 3) + d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True)]
     return _shaped(
         schema, self=make.tensor([make.integer(1, 2), channels, *sizes], kind), kernel_size=kernel, stride=stride, dilation=dilation,
-        weight=make.tensor([channels, made, *kernel] if transposed else [made, channels, *kernel], kind),
-        bias=_none_or(make, make.tensor([made], kind)), padding=[0 if transposed and k == 1 else make.integer(0, 1) for k in kernel],
+        weight=make.tensor([channels, result, *kernel] if transposed else [result, channels, *kernel], kind),
+        bias=_none_or(make, make.tensor([result], kind)), padding=[0 if transposed and k == 1 else make.integer(0, 1) for k in kernel],
         output_padding=[make.integer(0, s - 1) for s in stride],
     )  # fmt: skip
 

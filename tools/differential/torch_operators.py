@@ -52,7 +52,7 @@ class Decoder:
 
     def value(self, body):
         if isinstance(body, list):
-            return [self.value(one) for one in body]
+            return [self.value(statement) for statement in body]
         if not isinstance(body, dict):
             return body
         ((kind, inner),) = body.items()
@@ -67,7 +67,7 @@ class Decoder:
         if kind == "dict":
             return {self.value(key): self.value(value) for key, value in inner}
         if kind == "tuple":
-            return tuple(self.value(one) for one in inner)
+            return tuple(self.value(item) for item in inner)
         return self.tensor(inner)
 
     def tensor(self, body):
@@ -77,13 +77,13 @@ class Decoder:
             if body["dtype"] not in DTYPES:
                 raise NoSuchTensor(body["dtype"])
             try:
-                made = torch.empty(len(raw) // SIZES[body["dtype"]], dtype=DTYPES[body["dtype"]])
-                made.as_strided([0], [1], 0)
+                result = torch.empty(len(raw) // SIZES[body["dtype"]], dtype=DTYPES[body["dtype"]])
+                result.as_strided([0], [1], 0)
             except RuntimeError as error:  # 1.5 names complex types and makes no view of them
                 raise NoSuchTensor("%s: %s" % (body["dtype"], error))
             if raw:
-                ctypes.memmove(made.data_ptr(), raw, len(raw))
-            self.storages[key] = made
+                ctypes.memmove(result.data_ptr(), raw, len(raw))
+            self.storages[key] = result
         return self.storages[key].as_strided(body["shape"], body["strides"], body["offset"])
 
 
@@ -104,11 +104,11 @@ def encode(value):
         raw = ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size()) if plain.numel() else b""
         return {"tensor": {"dtype": NAMES[value.dtype], "shape": list(value.shape), "bytes": base64.b64encode(raw).decode()}}
     if isinstance(value, tuple):
-        return {"tuple": [encode(one) for one in value]}
+        return {"tuple": [encode(item) for item in value]}
     if isinstance(value, list):
-        return [encode(one) for one in value]
+        return [encode(item) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[encode(key), encode(one)] for key, one in value.items()]}
+        return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
     if isinstance(value, bool) or value is None or isinstance(value, (int, str)):
         return value
     if isinstance(value, float):
@@ -123,28 +123,28 @@ def encode(value):
 
 
 def schemas(names):
-    found = []
+    results = []
     for schema in torch._C._jit_get_all_schemas():
         if schema.name in names:
-            found.append(
+            results.append(
                 {
                     "name": schema.name,
                     "overload": schema.overload_name,
-                    "returns": [one.type.annotation_str for one in schema.returns],
+                    "returns": [item.type.annotation_str for item in schema.returns],
                     "variadic": "..." in str(schema).replace("=...", ""),
                     "arguments": [
                         {
-                            "name": one.name,
-                            "real": one.real_type.annotation_str if hasattr(one.real_type, "annotation_str") else str(one.real_type),
-                            "default": one.has_default_value(),
-                            "keyword": one.kwarg_only,
-                            "out": one.kwarg_only and one.alias_info is not None and one.alias_info.is_write,
+                            "name": argument.name,
+                            "real": argument.real_type.annotation_str if hasattr(argument.real_type, "annotation_str") else str(argument.real_type),
+                            "default": argument.has_default_value(),
+                            "keyword": argument.kwarg_only,
+                            "out": argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write,
                         }
-                        for one in schema.arguments
+                        for argument in schema.arguments
                     ],
                 }
             )
-    return found
+    return results
 
 
 M_PERTURB = -6  # of mallopt(3): the byte that memory is filled with when it is allocated
@@ -193,8 +193,8 @@ def call(request):
         return {"value": encode(value), "inputs": encode(args)}
     except Exception as error:
         lines = str(error).strip().splitlines() or [""]
-        said = lines[-1] if lines[0].startswith("The following operation failed") else lines[0]  # below the trace of a graph
-        return {"error": "%s: %s" % (type(error).__name__, said[:500])}
+        message = lines[-1] if lines[0].startswith("The following operation failed") else lines[0]  # below the trace of a graph
+        return {"error": "%s: %s" % (type(error).__name__, message[:500])}
 
 
 def serve(stream):

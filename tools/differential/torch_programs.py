@@ -39,9 +39,9 @@ class Holder(torch.nn.Module):
 
 
 def script(source):
-    made = torch.jit._recursive.create_script_module(Holder(), lambda module: [], share_types=False)
-    made.define(source)
-    return made
+    result = torch.jit._recursive.create_script_module(Holder(), lambda module: [], share_types=False)
+    result.define(source)
+    return result
 
 
 def answer(request):

@@ -46,7 +46,7 @@ def cells(row: dict[str, Any], release: str) -> list[Cell]:
     path, family = str(row["path"]), row["family"]
     loads = any(Release(span["from"]) <= Release(release) <= Release(span["to"]) for span in row["readable_by"])
     because = "; ".join(reason["needs"] for reason in row["reasons"])
-    found = [Cell(path, CALLS.get(family, "torch.load"), loads, because)]
+    results = [Cell(path, CALLS.get(family, "torch.load"), loads, because)]
     if release in row["weights_only"] and family == "torch-save":
         refused = row["weights_only"][release]
         base = any(
@@ -54,8 +54,8 @@ def cells(row: dict[str, Any], release: str) -> list[Cell]:
             for way in row["how_to_load"]
             for span in way["releases"]
         )
-        found.append(Cell(path, RESTRICTED, base and refused is None, "" if refused is None else refused["detail"]))
-    return found
+        results.append(Cell(path, RESTRICTED, base and refused is None, "" if refused is None else refused["detail"]))
+    return results
 
 
 def python_of(release: str) -> Path:
@@ -108,13 +108,13 @@ def compared(seed: str, count: int, into: Path) -> int:
     every: Counter[str] = Counter()
     for release in READERS:
         wanted = [cell for row in rows for cell in cells(row, release)]
-        found = answers(python_of(release), [(cell.path, code(cell.call)) for cell in wanted])
-        for cell, said in zip(wanted, found, strict=True):
+        result = answers(python_of(release), [(cell.path, code(cell.call)) for cell in wanted])
+        for cell, answer in zip(wanted, result, strict=True):
             every[cell.call] += 1
-            agree[cell.call] += cell.loads == (not said)
-            if cell.loads != (not said):
+            agree[cell.call] += cell.loads == (not answer)
+            if cell.loads != (not answer):
                 told = "is said to load it" if cell.loads else f"is said not to load it ({cell.because[:200]})"
-                print(f"{cell.path}: {cell.call}: {release} {told}, and {'does' if not said else said[:300]!r}")
+                print(f"{cell.path}: {cell.call}: {release} {told}, and {'does' if not answer else answer[:300]!r}")
     for call, number in every.items():
         print(f"{call}: {agree[call]} of {number} cells agree")
     share = agree.total() / max(1, every.total())

@@ -109,29 +109,29 @@ class Own(nn.Module):
 def tensor(rng):
     """A tensor of any dtype and form."""
     dtype = getattr(torch, rng.choice(DTYPES))
-    made = torch.zeros(*rng.choice([(), (3,), (2, 3), (0,), (1, 2, 2)])).to(dtype)
+    result = torch.zeros(*rng.choice([(), (3,), (2, 3), (0,), (1, 2, 2)])).to(dtype)
     how = rng.choice(["plain", "plain", "view", "transposed", "expanded", "parameter", "sparse", "quantized", "grad", "buffer", "conj", "meta", "channels"])
-    if how == "view" and made.dim():
-        return made[1:]
-    if how == "transposed" and made.dim() > 1:
-        return made.transpose(0, 1)
+    if how == "view" and result.dim():
+        return result[1:]
+    if how == "transposed" and result.dim() > 1:
+        return result.transpose(0, 1)
     if how == "expanded":
-        return made.unsqueeze(0).expand(*([2] + list(made.shape)))
+        return result.unsqueeze(0).expand(*([2] + list(result.shape)))
     if how == "parameter":
-        return nn.Parameter(made, requires_grad=made.is_floating_point())
+        return nn.Parameter(result, requires_grad=result.is_floating_point())
     if how == "sparse":
-        return made.to_sparse()
+        return result.to_sparse()
     if how == "quantized":
-        return torch.quantize_per_tensor(made.float(), 0.1, 1, rng.choice([torch.qint8, torch.quint8, torch.qint32]))
+        return torch.quantize_per_tensor(result.float(), 0.1, 1, rng.choice([torch.qint8, torch.quint8, torch.qint32]))
     if how == "grad":
-        return made.requires_grad_()
+        return result.requires_grad_()
     if how == "conj":
-        return made.conj()
+        return result.conj()
     if how == "meta":
-        return made.to("meta")
+        return result.to("meta")
     if how == "channels":
         return torch.ones(1, 2, 2, 2).to(dtype).contiguous(memory_format=torch.channels_last)
-    return made
+    return result
 
 
 def value(rng, depth=0):
@@ -212,14 +212,14 @@ def source(rng):
         init.append("self.register_buffer('b%d', torch.ones(%d).to(torch.%s))" % (at, rng.randrange(3), rng.choice(DTYPES)))
     if rng.random() < 0.3:
         init.append("self.p = nn.Parameter(torch.ones(2))")
-    init = [one.replace("nn.Parametenn.", "nn.") for one in init]
+    init = [item.replace("nn.Parametenn.", "nn.") for item in init]
     body = []
     for _ in range(rng.randrange(1, 6)):
         body.append(rng.choice(STATEMENTS).format(
             u=rng.choice(UNARY), b=rng.choice(BINARY), n=rng.randrange(1, 5), f=rng.choice([0.5, -1.0, 2.0, 1e10]), f2=rng.choice([3.0, 0.1]), s=rng.choice(["0", "1:", ":-1", "..., 0", "::2"]),
             d=rng.choice(DTYPES[:12]), fn=rng.choice(FUNCTIONS)))
-    lines = ["        " + one for one in init] or ["        pass"]
-    return PROGRAM.format(extra=rng.choice(EXTRAS), init="\n".join(lines), body="\n".join("        " + one for one in body))
+    lines = ["        " + item for item in init] or ["        pass"]
+    return PROGRAM.format(extra=rng.choice(EXTRAS), init="\n".join(lines), body="\n".join("        " + statement for statement in body))
 
 
 def program(rng, path, name, folder):
@@ -229,17 +229,17 @@ def program(rng, path, name, folder):
         file.write(text.encode("utf-8"))
     module = importlib.import_module(name).Model()
     if how == "trace":
-        made = torch.jit.trace(module, torch.ones(2), check_trace=False)
+        result = torch.jit.trace(module, torch.ones(2), check_trace=False)
     elif how == "quantized":
-        made = torch.jit.script(torch.quantization.quantize_dynamic(module, {nn.Linear, nn.LSTM}))
+        result = torch.jit.script(torch.quantization.quantize_dynamic(module, {nn.Linear, nn.LSTM}))
     else:
-        made = torch.jit.script(module)
+        result = torch.jit.script(module)
     if how == "freeze":
-        made = torch.jit.freeze(made.eval())
+        result = torch.jit.freeze(result.eval())
     if how == "mobile":
-        made._save_for_lite_interpreter(path)
+        result._save_for_lite_interpreter(path)
     else:
-        made.save(path)
+        result.save(path)
 
 
 def main():

@@ -94,7 +94,7 @@ class Summary:
         ]
         if self.failed:
             lines.append(f"calls in which an operator failed inside, told as unsupported: {sum(self.failed.values())}")
-            lines += [f"  {count} times {said}" for said, count in self.failed.most_common(5)]
+            lines += [f"  {count} times {message}" for message, count in self.failed.most_common(5)]
         lines.append(f"{sum(self.counts.values())} faults in {self.seconds:.0f} s")
         return "\n".join(lines)
 
@@ -104,7 +104,7 @@ def _table(counts: Counter[tuple[str, str]], rows: list[str]) -> list[str]:
     width = max(map(len, KINDS)) + 2
     lines = [" " * width + "".join(f"{name:>{len(name) + 3}}" for name in [*present, "   all"])]
     for row in [*rows, "all"]:
-        numbers = [sum(counts[one, outcome] for one in (rows if row == "all" else [row])) for outcome in present]
+        numbers = [sum(counts[item, outcome] for item in (rows if row == "all" else [row])) for outcome in present]
         cells = (f"{n:>{len(name) + 3}}" for n, name in zip([*numbers, sum(numbers)], [*present, "   all"], strict=True))
         lines.append(f"{row:<{width}}" + "".join(cells))
     return lines
@@ -119,17 +119,17 @@ def run(seed: int, numbers: range | list[int], *, keep: Path | None = None) -> S
     gc.freeze()  # what the judge remembers of the samples is not searched in the time of the harness
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if Path(IN_MEMORY).is_dir() else None) as name:
         for number in numbers:
-            found = judge(make(groups, seed, number), Path(name))
-            fault = found.fault
-            summary.counts[fault.kind, found.outcome] += 1
-            summary.containers[fault.sample.container, found.outcome] += 1
-            part = Summary(failed=Counter(found.failed))
-            part.slowest = {step: (seconds, number) for step, seconds in found.seconds.items()}
-            part.memory = {step: (memory, number) for step, memory in found.memory.items()}
+            judged = judge(make(groups, seed, number), Path(name))
+            fault = judged.fault
+            summary.counts[fault.kind, judged.outcome] += 1
+            summary.containers[fault.sample.container, judged.outcome] += 1
+            part = Summary(failed=Counter(judged.failed))
+            part.slowest = {step: (seconds, number) for step, seconds in judged.seconds.items()}
+            part.memory = {step: (memory, number) for step, memory in judged.memory.items()}
             summary.add(part)
-            if found.outcome in BAD or (found.outcome == ELSEWHERE and fault.kind != BOMB):
-                summary.told.append((number, found.outcome, f"{fault.sample.name}: {fault.said}: {found.said}"))
-            if keep is not None and (found.outcome in BAD or len(numbers) == 1):
+            if judged.outcome in BAD or (judged.outcome == ELSEWHERE and fault.kind != BOMB):
+                summary.told.append((number, judged.outcome, f"{fault.sample.name}: {fault.said}: {judged.said}"))
+            if keep is not None and (judged.outcome in BAD or len(numbers) == 1):
                 (keep / f"{number}_{fault.sample.path.name}").write_bytes(fault.data)
     faulthandler.cancel_dump_traceback_later()
     summary.seconds = time.perf_counter() - started
@@ -168,9 +168,9 @@ def _tell_early(part: Summary) -> None:
     """What must not be is told at once: a long run need not come to its end."""
     sys.stderr.write(".")
     sys.stderr.flush()
-    for number, outcome, said in part.told:
+    for number, outcome, message in part.told:
         if outcome in BAD:
-            sys.stderr.write(f"\nfault {number}: {outcome}: {said}\n")
+            sys.stderr.write(f"\nfault {number}: {outcome}: {message}\n")
 
 
 def _one_by_one(seed: int, numbers: range, keep: Path | None) -> Summary:
@@ -193,17 +193,17 @@ def open_bombs(processes: int) -> int:
     """Open all bombs in all ways, and tell what it costs."""
     wrong = []
 
-    def tell(one: Opened) -> None:
-        wrong.extend(one.wrong)
+    def tell(opened: Opened) -> None:
+        wrong.extend(opened.wrong)
         steps = "; ".join(
-            f"{step} {code or 'sound'} {seconds:.1f} s {most} MiB" for step, (code, seconds, most) in one.steps.items()
+            f"{step} {code or 'sound'} {seconds:.1f} s {most} MiB" for step, (code, seconds, most) in opened.steps.items()
         )
-        sys.stdout.write(f"{one.name:<40} {one.size / 1e6:5.1f} MB: {steps}\n")
+        sys.stdout.write(f"{opened.name:<40} {opened.size / 1e6:5.1f} MB: {steps}\n")
         sys.stdout.flush()
 
     with tempfile.TemporaryDirectory() as name:
-        found = open_all(Path(name), processes, tell)
-    sys.stdout.write("".join(f"  WRONG: {one}\n" for one in wrong) + f"{len(found)} bombs, {len(wrong)} findings\n")
+        result = open_all(Path(name), processes, tell)
+    sys.stdout.write("".join(f"  WRONG: {item}\n" for item in wrong) + f"{len(result)} bombs, {len(wrong)} findings\n")
     return int(bool(wrong))
 
 
@@ -227,8 +227,8 @@ def main(arguments: list[str] | None = None) -> int:
         summary = run_all(asked.seed, asked.count, processes=asked.processes, keep=asked.keep)
     sys.stdout.write(f"{summary}\n")
     order = {outcome: number for number, outcome in enumerate([*reversed(BAD), ELSEWHERE])}
-    for number, outcome, said in sorted(summary.told, key=lambda one: (order[one[1]], one[0]))[:MOST_TOLD]:
-        sys.stdout.write(f"  fault {number}: {outcome}: {said}\n")
+    for number, outcome, message in sorted(summary.told, key=lambda item: (order[item[1]], item[0]))[:MOST_TOLD]:
+        sys.stdout.write(f"  fault {number}: {outcome}: {message}\n")
     if len(summary.told) > MOST_TOLD:
         sys.stdout.write(f"  and {len(summary.told) - MOST_TOLD} more\n")
     return 0 if summary.good else 1

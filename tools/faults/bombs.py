@@ -163,8 +163,8 @@ def zeros(size: int) -> dict[str, Any]:
 
 def many_zeros(count: int) -> bytes:
     """Members of 8 MB zeros, each within what one may inflate to."""
-    one = zeros(8 << 20)
-    return raw_zip([*usual_entries(), *({"name": b"a/x%d" % at, **one} for at in range(count))])
+    item = zeros(8 << 20)
+    return raw_zip([*usual_entries(), *({"name": b"a/x%d" % at, **item} for at in range(count))])
 
 
 def on_each_other(count: int, size: int) -> bytes:
@@ -201,17 +201,17 @@ def moved_storages(count: int) -> bytes:
 
 def headers_in_names(count: int) -> bytes:
     """Local headers without a directory, each of which says that its name is the 65,000 bytes that follow."""
-    one = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
-    return one * count + bytes(70_000)
+    item = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
+    return item * count + bytes(70_000)
 
 
 def unlisted_names(count: int) -> bytes:
     """Between two members, local headers that say the same of their names."""
-    one = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
+    item = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
     whole = raw_zip(usual_entries())
     at = whole.index(b"PK\1\2")
     end = struct.unpack("<4s4H2IH", whole[-22:])
-    between = one * count + bytes(70_000)
+    between = item * count + bytes(70_000)
     return whole[:at] + between + whole[at:-22] + struct.pack("<4s4H2IH", *end[:6], end[6] + len(between), 0)
 
 
@@ -247,10 +247,10 @@ def flatbuffer(count: int, length: int) -> bytes:
     out += struct.pack("<4H", 8, 12, 4, 8)
     file = len(out)
     out += struct.pack("<iII", file - file_vtable, 8, 4)
-    said = len(out)
+    message = len(out)
     out += struct.pack("<I", length) + b"x" * length + b"\0"
-    struct.pack_into("<I", out, file + 4, said - (file + 4))
-    struct.pack_into("<I", out, file + 8, said - (file + 8))
+    struct.pack_into("<I", out, file + 4, message - (file + 4))
+    struct.pack_into("<I", out, file + 8, message - (file + 8))
     for at in range(count):
         place = vector + 4 + 4 * at
         struct.pack_into("<I", out, place, file - place)

@@ -121,13 +121,13 @@ def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, b
     if not isinstance(document, dict):
         return None
     changes = WEIGHTS if name.endswith("_config.json") else PROGRAM
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         change = rng.choice(changes)
         try:
-            said.append(f"{change.__name__.strip('_')}: {change(rng, document)}"[:120])
+            messages.append(f"{change.__name__.strip('_')}: {change(rng, document)}"[:120])
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
-            said.append(
+            messages.append(
                 f"{change.__name__.strip('_')}: nothing"
             )  # an earlier change took it away, or made it too deep, or there is none
     try:
@@ -137,20 +137,20 @@ def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, b
     opening, closing = rng.choice(OPENINGS)
     depth = rng.choice(DEPTHS)
     text = text.replace(f'"{DEEP}"', f"{opening * depth}0{closing * depth}", MOST_DEEP)
-    return ", ".join(said), text.replace(f'"{DEEP}"', "0").encode()
+    return ", ".join(messages), text.replace(f'"{DEEP}"', "0").encode()
 
 
 # ------------------------------------------------------------------------------------------------------------ places
 
 
 def _graph(document: Json) -> Json:
-    found: Json = document["graph_module"]["graph"]
-    return found
+    result: Json = document["graph_module"]["graph"]
+    return result
 
 
 def _node(rng: random.Random, document: Json) -> Json:
-    found: Json = rng.choice(_graph(document)["nodes"])
-    return found
+    result: Json = rng.choice(_graph(document)["nodes"])
+    return result
 
 
 def _walk(value: Any) -> list[tuple[Any, Any]]:
@@ -296,7 +296,7 @@ def _endless(rng: random.Random, document: Json) -> str:
         "tensor_values": {},
         "is_single_tensor_return": True,
     }
-    graphs = [{"name": "f", "arg": {"as_graph": {"name": "g", "graph": one}}, "kind": 1} for one in (condition, body)]
+    graphs = [{"name": "f", "arg": {"as_graph": {"name": "g", "graph": item}}, "kind": 1} for item in (condition, body)]
     node = _node(rng, document)
     node["target"] = "torch.ops.higher_order.while_loop"
     node["inputs"] = [
@@ -338,10 +338,10 @@ def _tree(rng: random.Random, document: Json) -> str:
     if what == "another":
         holder[key] = json.dumps(rng.choice(TREES))
     elif what == "changed":
-        found = json.loads(holder[key])
-        inner, place = rng.choice(_walk(found))
+        result = json.loads(holder[key])
+        inner, place = rng.choice(_walk(result))
         inner[place] = copy.deepcopy(rng.choice((*STRANGE, *BOUNDARIES, *TREES, LEAF)))
-        holder[key] = json.dumps(found)
+        holder[key] = json.dumps(result)
     elif what == "deep":
         depth = rng.choice(DEPTHS)
         opening = '{"type": "builtins.tuple", "context": "null", "children_spec": ['
@@ -413,8 +413,8 @@ PROGRAM: tuple[Callable[[random.Random, Json], str], ...] = (
 
 
 def _described(rng: random.Random, document: Json) -> Json:
-    found: Json = document["config"][rng.choice(sorted(document["config"]))]
-    return found
+    result: Json = document["config"][rng.choice(sorted(document["config"]))]
+    return result
 
 
 def _size(rng: random.Random, document: Json) -> str:

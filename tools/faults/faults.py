@@ -74,8 +74,8 @@ class Fault:
     @property
     def still_named(self) -> frozenset[str]:
         """Those of the records that were hit whose whole name still stands in a header or in an entry of the directory."""
-        names = {one.record: one.full_name for one in self.sample.layout.members}
-        return frozenset(one for one in self.hit if _stands_in_header(names[one], self.data))
+        names = {member.record: member.full_name for member in self.sample.layout.members}
+        return frozenset(item for item in self.hit if _stands_in_header(names[item], self.data))
 
 
 def _stands_in_header(name: bytes, data: bytes) -> bool:
@@ -165,10 +165,10 @@ def zeroed(rng: random.Random, sample: Sample, _: object) -> Made:
 
 def cut_back(rng: random.Random, sample: Sample, _: object) -> Made:
     at = _place(rng, sample)
-    found = sample.layout.records_in(at, at + 1) if at < sample.layout.directory else frozenset()
-    if any(one.header == at for one in sample.layout.members):
-        found = frozenset()  # between two records: nothing of the second one tells its name
-    return f"cut off at {at}", sample.raw[:at], found, False
+    results = sample.layout.records_in(at, at + 1) if at < sample.layout.directory else frozenset()
+    if any(member.header == at for member in sample.layout.members):
+        results = frozenset()  # between two records: nothing of the second one tells its name
+    return f"cut off at {at}", sample.raw[:at], results, False
 
 
 def cut_front(rng: random.Random, sample: Sample, _: object) -> Made:
@@ -213,23 +213,23 @@ def swapped(rng: random.Random, sample: Sample, _: object) -> Made | None:
     members, raw = sample.layout.members, sample.raw
     if len(members) < 2:
         return None
-    one, two = sorted(rng.sample(members, 2), key=lambda member: member.header)
-    both = frozenset({one.record, two.record})
+    item, two = sorted(rng.sample(members, 2), key=lambda member: member.header)
+    both = frozenset({item.record, two.record})
     what = rng.choice(["data", "names", "whole"])
     if what == "data":
-        data = _exchanged(raw, one.data, one.data_end, two.data, two.data_end)
+        data = _exchanged(raw, item.data, item.data_end, two.data, two.data_end)
     elif what == "whole":
-        data = _exchanged(raw, one.header, one.end, two.header, two.end)
+        data = _exchanged(raw, item.header, item.end, two.header, two.end)
     else:
         start = CENTRAL.size
         data = _exchanged(
-            raw, one.entry + start, one.entry + start + len(one.full_name),
+            raw, item.entry + start, item.entry + start + len(item.full_name),
             two.entry + start, two.entry + start + len(two.full_name),
         )  # fmt: skip
-        if len(one.full_name) != len(two.full_name):
-            data = _patched(data, one.entry + 28, len(two.full_name), 2)
-            data = _patched(data, two.entry + len(two.full_name) - len(one.full_name) + 28, len(one.full_name), 2)
-    return f"{what} of {one.record} and {two.record} exchanged", data, both, False
+        if len(item.full_name) != len(two.full_name):
+            data = _patched(data, item.entry + 28, len(two.full_name), 2)
+            data = _patched(data, two.entry + len(two.full_name) - len(item.full_name) + 28, len(item.full_name), 2)
+    return f"{what} of {item.record} and {two.record} exchanged", data, both, False
 
 
 def _exchanged(raw: bytes, a: int, a_end: int, b: int, b_end: int) -> bytes:
@@ -242,21 +242,21 @@ def duplicated(rng: random.Random, sample: Sample, _: object) -> Made | None:
     """A record twice: its entry in the directory, the member with it, or a second member with other bytes."""
     if not sample.layout.members:
         return None
-    one = rng.choice(sample.layout.members)
+    member = rng.choice(sample.layout.members)
     what = rng.choice(["entry", "member", "other bytes"])
     if what == "entry":
-        at = rng.choice([one.entry_end, sample.layout.directory])
-        data = sample.raw[:at] + sample.raw[one.entry : one.entry_end] + sample.raw[at:]
+        at = rng.choice([member.entry_end, sample.layout.directory])
+        data = sample.raw[:at] + sample.raw[member.entry : member.entry_end] + sample.raw[at:]
         if rng.random() < 0.5:
-            data = _ends_mended(data, sample, len(sample.layout.members) + 1, one.entry_end - one.entry)
-        return f"the entry of {one.record} twice in the directory", data, frozenset({one.record}), False
-    new = one.content(sample.raw)
+            data = _ends_mended(data, sample, len(sample.layout.members) + 1, member.entry_end - member.entry)
+        return f"the entry of {member.record} twice in the directory", data, frozenset({member.record}), False
+    new = member.content(sample.raw)
     if what == "other bytes":
         new = bytes(rng.randrange(256) for _ in range(max(1, len(new))))
     records = records_of(sample)
     at = rng.randint(0, len(records))
-    records.insert(at, (one, new))
-    return f"{one.record} a second time, {what}", rebuilt(records), frozenset({one.record}), False
+    records.insert(at, (member, new))
+    return f"{member.record} a second time, {what}", rebuilt(records), frozenset({member.record}), False
 
 
 def _ends_mended(data: bytes, sample: Sample, count: int, longer: int) -> bytes:
@@ -279,14 +279,15 @@ def _patched(data: bytes, at: int, value: int, width: int) -> bytes:
 
 def records_of(sample: Sample) -> list[tuple[Member, bytes]]:
     """Each member and its bytes."""
-    return [(one, one.content(sample.raw)) for one in sample.layout.members]
+    return [(member, member.content(sample.raw)) for member in sample.layout.members]
 
 
 def rebuilt(records: list[tuple[Member, bytes]], more: Callable[[io.BytesIO], list[Written]] | None = None) -> bytes:
     """An archive with these records, as torch's writer makes them; each number in it is right."""
     out = io.BytesIO()
     written = [
-        write_member(out, one.full_name, data, deflate=one.method != 0, crc32=one.crc != 0 or not data) for one, data in records
+        write_member(out, member.full_name, data, deflate=member.method != 0, crc32=member.crc != 0 or not data)
+        for member, data in records
     ]
     if more is not None:
         written += more(out)
@@ -312,20 +313,20 @@ def lie(rng: random.Random, sample: Sample, _: object) -> Made | None:
     raw = sample.raw
     if not sample.layout.members:
         return _stream_lie(rng, sample)
-    one = rng.choice(sample.layout.members)
+    member = rng.choice(sample.layout.members)
     where = rng.choice(["directory", "directory", "local header", "descriptor", "end record", "zip64 end record", "zip64 field"])
-    hit = frozenset({one.record})
+    hit = frozenset({member.record})
     if where == "zip64 field":
-        return _zip64_lie(rng, sample, one)
+        return _zip64_lie(rng, sample, member)
     end = len(raw) - 22
     if where == "directory":
-        fields, start = ENTRY_FIELDS, one.entry
+        fields, start = ENTRY_FIELDS, member.entry
     elif where == "local header":
-        fields, start = LOCAL_FIELDS, one.header
+        fields, start = LOCAL_FIELDS, member.header
     elif where == "descriptor":
-        if one.end == one.data_end:
+        if member.end == member.data_end:
             return None
-        fields, start = FOOTER_FIELDS, one.data_end
+        fields, start = FOOTER_FIELDS, member.data_end
     elif where == "end record":
         fields, start, hit = END_FIELDS, end, frozenset()
     else:
@@ -351,9 +352,9 @@ def _other_number(rng: random.Random, now: int, bits: int, size: int) -> int:
     return new & most
 
 
-def _zip64_lie(rng: random.Random, sample: Sample, one: Member) -> Made:
+def _zip64_lie(rng: random.Random, sample: Sample, member: Member) -> Made:
     """Sizes moved into a zip64 field of the directory, with numbers that are right or wrong."""
-    entry = sample.raw[one.entry : one.entry_end]
+    entry = sample.raw[member.entry : member.entry_end]
     stated = list(struct.unpack_from("<II", entry, 20)) + list(struct.unpack_from("<I", entry, 42))
     which = rng.randrange(3)
     numbers = [stated[1], stated[0], stated[2]]  # the field's order: size, stored size, offset
@@ -362,12 +363,17 @@ def _zip64_lie(rng: random.Random, sample: Sample, one: Member) -> Made:
     field = struct.pack("<HH", 1, width) + number.to_bytes(8, "little")[:width]
     entry = _patched(entry, (24, 20, 42)[which], 0xFFFFFFFF, 4)
     entry = _patched(entry, 30, len(field) + int.from_bytes(entry[30:32], "little"), 2)
-    name_end = CENTRAL.size + len(one.full_name)
+    name_end = CENTRAL.size + len(member.full_name)
     entry = entry[:name_end] + field + entry[name_end:]
-    data = sample.raw[: one.entry] + entry + sample.raw[one.entry_end :]
+    data = sample.raw[: member.entry] + entry + sample.raw[member.entry_end :]
     data = _ends_mended(data, sample, len(sample.layout.members), len(field))
     what = ("size", "stored size", "offset")[which]
-    return f"zip64 field of {one.record} states {what} {number} instead of {numbers[which]}", data, frozenset({one.record}), True
+    return (
+        f"zip64 field of {member.record} states {what} {number} instead of {numbers[which]}",
+        data,
+        frozenset({member.record}),
+        True,
+    )
 
 
 def _stream_lie(rng: random.Random, sample: Sample) -> Made:
@@ -417,16 +423,16 @@ def bomb(rng: random.Random, sample: Sample, _: object) -> Made | None:
     if not members:
         return _pickle_bomb(rng, sample)
     what = rng.choice(["deflated", "many entries", "one body", "count", "pickle", "pickle", "pickle", "pickle"])
-    one = rng.choice(members)
+    item = rng.choice(members)
     records = records_of(sample)
     if what == "deflated":
         megabytes = rng.choice([1, 1, 8, 63, 65, 300])
         filler = rng.choice(FILLERS)
         body, crc = packed(megabytes, filler)
         size = rng.choice([megabytes << 20, 100, (megabytes << 20) - 1, 0xFFFFFFFE])
-        kept = [(member, data) for member, data in records if member is not one]
-        data = rebuilt(kept, lambda out: [packed_member(out, one.full_name, body, size, crc)])
-        return f"{one.record} inflates to {megabytes} MiB of {filler!r} and states {size}", data, frozenset({one.record}), False
+        kept = [(member, data) for member, data in records if member is not item]
+        data = rebuilt(kept, lambda out: [packed_member(out, item.full_name, body, size, crc)])
+        return f"{item.record} inflates to {megabytes} MiB of {filler!r} and states {size}", data, frozenset({item.record}), False
     if what == "many entries":
         count = rng.choice([1000, 20_000])
         folder = members[0].full_name.partition(b"/")[0]
@@ -445,10 +451,10 @@ def bomb(rng: random.Random, sample: Sample, _: object) -> Made | None:
     pickles = [member for member in members if member.record.endswith(".pkl")]
     if not pickles:
         return None
-    one = rng.choice(pickles)
-    said, new = _hungry_pickle(rng, one.content(sample.raw))
-    data = rebuilt([(member, new if member is one else data) for member, data in records])
-    return f"{one.record}: {said}", data, frozenset({one.record}), False
+    item = rng.choice(pickles)
+    message, new = _hungry_pickle(rng, item.content(sample.raw))
+    data = rebuilt([(member, new if member is item else data) for member, data in records])
+    return f"{item.record}: {message}", data, frozenset({item.record}), False
 
 
 def _empty_members(out: io.BytesIO, names: list[bytes]) -> list[Written]:
@@ -470,8 +476,8 @@ def _pickle_bomb(rng: random.Random, sample: Sample) -> Made | None:
     at = sample.raw.find(b"\x80\x02", 20)
     if at < 0:
         return None
-    said, new = _hungry_pickle(rng, sample.raw[at:])
-    return f"from {at} on: {said}", sample.raw[:at] + new, frozenset(), False
+    message, new = _hungry_pickle(rng, sample.raw[at:])
+    return f"from {at} on: {message}", sample.raw[:at] + new, frozenset(), False
 
 
 def _hungry_pickle(rng: random.Random, pickled: bytes) -> tuple[str, bytes]:

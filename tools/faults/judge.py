@@ -94,10 +94,10 @@ class Judged:
 class _Bad(Exception):  # noqa: N818 - no error of ours
     """What must not be."""
 
-    def __init__(self, outcome: str, said: str) -> None:
-        super().__init__(outcome, said)
+    def __init__(self, outcome: str, text: str) -> None:
+        super().__init__(outcome, text)
         self.outcome = outcome
-        self.said = said
+        self.said = text
 
 
 class _TimeOut(BaseException):
@@ -122,14 +122,14 @@ def judge(fault: Fault, folder: Path, target: str | None = None) -> Judged:
     off, limit = watch(), sys.getrecursionlimit()
     sys.setrecursionlimit(RECURSION)
     try:
-        found = _judged(fault, path, steps, target)
+        result = _judged(fault, path, steps, target)
     except _Bad as bad:
-        found = Judged(fault, bad.outcome, bad.said)
+        result = Judged(fault, bad.outcome, bad.said)
     finally:
         off()
         sys.setrecursionlimit(limit)
-    found.seconds, found.memory, found.failed = steps.longest, steps.memory, steps.failed
-    return found
+    result.seconds, result.memory, result.failed = steps.longest, steps.memory, steps.failed
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------- steps
@@ -231,21 +231,21 @@ def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
     """The row of inspect; and its screen is printable."""
 
     def row() -> tuple[Any, dict[str, Any]]:
-        found = look_at(str(path))
-        said = found.row()
-        if isinstance(found.error, UsageError):
-            raise found.error
-        json.dumps(said)
-        return found, said
+        inspected = look_at(str(path))
+        wording = inspected.row()
+        if isinstance(inspected.error, UsageError):
+            raise inspected.error
+        json.dumps(wording)
+        return inspected, wording
 
     try:
-        found, said = steps.do("inspect", row)
-        text = steps.do("tree", lambda: screen(found, 0, tree=True, code=True))
+        result, message = steps.do("inspect", row)
+        text = steps.do("tree", lambda: screen(result, 0, tree=True, code=True))
     except HarnessError as error:
         raise _Bad(RAISED, f"inspect raises {type(error).__name__}: {error}") from error
     if not all(line.isprintable() for line in text.splitlines()):
         raise _Bad(OUTSIDE, "inspect prints what a terminal obeys")
-    return said
+    return message
 
 
 def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> object:
@@ -375,16 +375,16 @@ def _protects(fault: Fault) -> bool:
 
 
 def _named(fault: Fault, row: dict[str, Any]) -> Judged:
-    said = [*(one["detail"] for one in row["damage"]), row["error"]["message"]]
-    records = [one["record"] for one in row["damage"] if one["record"]]
+    messages = [*(item["detail"] for item in row["damage"]), row["error"]["message"]]
+    records = [item["record"] for item in row["damage"] if item["record"]]
     told = f"{row['error']['code']}: {row['error']['message']}"[:300]
     if not fault.hit:
         return Judged(fault, STRUCTURE, told)
     hit = fault.still_named
     if not hit:
         return Judged(fault, GONE, told)
-    named = {one for one in hit if any(name == one or name.startswith(f"{one}/") for name in records)}
-    named |= {one for one in hit - named if any(repr(one) in text or f"/{one}'" in text for text in said)}
+    named = {item for item in hit if any(name == item or name.startswith(f"{item}/") for name in records)}
+    named |= {item for item in hit - named if any(repr(item) in text or f"/{item}'" in text for text in messages)}
     right = named == hit if fault.every else bool(named)
     if right:
         return Judged(fault, RIGHT, told)
@@ -447,10 +447,10 @@ def _telling(row: dict[str, Any]) -> dict[str, Any]:
 def _records(path: Path) -> dict[str, list[bytes]]:
     with open_archive(path) as archive:
         if isinstance(archive, ZipArchive):
-            found: dict[str, list[bytes]] = {}
+            results: dict[str, list[bytes]] = {}
             for member in archive.members:
-                found.setdefault(member.record, []).append(bytes(member.content(check=True)))
-            return found
+                results.setdefault(member.record, []).append(bytes(member.content(check=True)))
+            return results
     return {}
 
 
@@ -461,9 +461,9 @@ def _changed(fault: Fault, path: Path, row: dict[str, Any]) -> set[str]:
         # that a container without checksums is taken for another one is no wonder either: its first bytes are not protected
         # and where nobody reads the values, nobody can say that they are the same
         return {"-"} if _family(sample) != "torch-save" or _telling(row) != sound else set()
-    protected, known, found = sample.layout.protected, _sound_records(sample), _records(path)
-    names = found.keys() | known.keys()
-    changed = {one if one in protected else "-" for one in names if found.get(one) != known.get(one)}
+    protected, known, result = sample.layout.protected, _sound_records(sample), _records(path)
+    names = result.keys() | known.keys()
+    changed = {name if name in protected else "-" for name in names if result.get(name) != known.get(name)}
     if not changed and _telling(row) != sound:
         changed.add(f"the row: {', '.join(name for name, value in _telling(row).items() if sound[name] != value)}")
     return changed
@@ -499,10 +499,10 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[object]:
         for pair in value.items():
             yield _plain(pair[0], seen), _plain(pair[1], seen)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield _plain(one, seen)
+        for item in value:
+            yield _plain(item, seen)
     elif isinstance(value, set | frozenset):
-        yield from sorted(repr(_plain(one, seen)) for one in value)
+        yield from sorted(repr(_plain(entry, seen)) for entry in value)
     else:
         names = getattr(value, "__slots__", None) or getattr(value, "__dict__", None)
         if names is None:

@@ -31,7 +31,7 @@ def make(groups: list[list[Path]], seed: int | str, number: int, share: float = 
         if len(sample.raw) > LARGE and rng.random() < 0.8:
             continue
         kind = rng.choices(list(kinds), [weight for weight, _ in kinds.values()])[0]
-        made = kinds[kind][1](rng, sample, groups)
-        if made is not None and made[1] != sample.raw:
-            said, data, hit, every = made
-            return Fault(number, kind, said, sample, data, hit, every, resealed)
+        result = kinds[kind][1](rng, sample, groups)
+        if result is not None and result[1] != sample.raw:
+            message, data, hit, every = result
+            return Fault(number, kind, message, sample, data, hit, every, resealed)

@@ -61,7 +61,7 @@ class Layout:
     @property
     def protected(self) -> frozenset[str]:
         """Records whose bytes have a checksum."""
-        return frozenset(one.record for one in self.members if one.crc or one.data == one.data_end)
+        return frozenset(member.record for member in self.members if member.crc or member.data == member.data_end)
 
     def records_at(self, places: Iterable[int]) -> frozenset[str]:
         """The records that bytes belong to."""
@@ -105,13 +105,13 @@ def layout(raw: bytes) -> Layout:
         record = name.removeprefix(prefix).decode()
         members.append(Member(name, record, header, data, data + stored, end, entry, entry_end, crc, method))
     spans: list[Span] = []
-    for one in members:
-        spans.append(Span(one.header, one.data, "header", one.record))
-        if one.data_end > one.data:
-            spans.append(Span(one.data, one.data_end, "data", one.record))
-        if one.end > one.data_end:
-            spans.append(Span(one.data_end, one.end, "footer", one.record))
-        spans.append(Span(one.entry, one.entry_end, "entry", one.record))
+    for member in members:
+        spans.append(Span(member.header, member.data, "header", member.record))
+        if member.data_end > member.data:
+            spans.append(Span(member.data, member.data_end, "data", member.record))
+        if member.end > member.data_end:
+            spans.append(Span(member.data_end, member.end, "footer", member.record))
+        spans.append(Span(member.entry, member.entry_end, "entry", member.record))
     spans.append(Span(start + length, len(raw), "end", None))
     spans.sort(key=lambda span: span.start)
     return Layout(tuple(members), tuple(spans), start)

@@ -40,14 +40,14 @@ class Opened(NamedTuple):
     @property
     def wrong(self) -> list[str]:
         """What must not be."""
-        found = [self.ended] if self.ended else []
+        findings = [self.ended] if self.ended else []
         for step, (_, seconds, megabytes) in self.steps.items():
             bound = SECONDS[step] + 0.05 * self.size / 1e6
             if seconds > bound:
-                found.append(f"{step} takes {seconds:.1f} s of {bound:.1f} s")
+                findings.append(f"{step} takes {seconds:.1f} s of {bound:.1f} s")
             if megabytes > MEGABYTES[step]:
-                found.append(f"{step} takes {megabytes} MB of {MEGABYTES[step]} MB")
-        return [f"{self.name}: {one}" for one in found]
+                findings.append(f"{step} takes {megabytes} MB of {MEGABYTES[step]} MB")
+        return [f"{self.name}: {item}" for item in findings]
 
 
 def opened(name: str, folder: Path, steps: Iterable[str] = STEPS) -> Opened:
@@ -63,11 +63,11 @@ def opened(name: str, folder: Path, steps: Iterable[str] = STEPS) -> Opened:
             [sys.executable, "-m", "tools.faults.opening", path, *asked],
             capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT,
         )  # fmt: skip
-        said, ended = done.stdout, "" if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr[-600:]}"
+        message, ended = done.stdout, "" if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr[-600:]}"
     except subprocess.TimeoutExpired as error:
-        said, ended = error.output.decode() if isinstance(error.output, bytes) else "", f"not through after {PATIENCE} s"
+        message, ended = error.output.decode() if isinstance(error.output, bytes) else "", f"not through after {PATIENCE} s"
     path.unlink()
-    rows = {step: (code, seconds, megabytes) for step, code, seconds, megabytes in map(json.loads, said.splitlines())}
+    rows = {step: (code, seconds, megabytes) for step, code, seconds, megabytes in map(json.loads, message.splitlines())}
     if not ended and list(rows) != asked:
         ended = f"did only {', '.join(rows)}"
     return Opened(name, size, rows, ended)
@@ -75,12 +75,12 @@ def opened(name: str, folder: Path, steps: Iterable[str] = STEPS) -> Opened:
 
 def open_all(folder: Path, jobs: int = 2, tell: Callable[[Opened], None] = lambda _: None) -> list[Opened]:
     """Open all bombs in all ways."""
-    found = []
+    results = []
     with ThreadPoolExecutor(jobs) as pool:
-        for one in pool.map(lambda name: opened(name, folder), BOMBS):
-            found.append(one)
-            tell(one)
-    return found
+        for item in pool.map(lambda name: opened(name, folder), BOMBS):
+            results.append(item)
+            tell(item)
+    return results
 
 
 # ------------------------------------------------------------------------------------------------------------ in the child
@@ -116,10 +116,10 @@ def _main() -> None:
     for step in sys.argv[2:]:
         before = time.process_time()
         try:
-            said = ways[step](sys.argv[1])
+            message = ways[step](sys.argv[1])
         except HarnessError as error:
-            said = error.code
-        sys.stdout.write(json.dumps([step, said, time.process_time() - before, _peak()]) + "\n")
+            message = error.code
+        sys.stdout.write(json.dumps([step, message, time.process_time() - before, _peak()]) + "\n")
         sys.stdout.flush()
 
 

@@ -87,7 +87,7 @@ def mutated_bytes(rng: random.Random, data: bytes) -> Mutated:
 NUMBERS = {"BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG"}
 OF_MEMO = {"BINGET", "LONG_BINGET", "GET", "BINPUT", "LONG_BINPUT", "PUT"}
 TEXTS = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE", "BINSTRING", "SHORT_BINSTRING"}
-OPCODES = tuple(ord(one.code) for one in pickletools.opcodes)
+OPCODES = tuple(ord(opcode.code) for opcode in pickletools.opcodes)
 VALUES = (
     b"N", b")", b"]", b"}", b"\x88", b"\x89", b"(t", b"(l", b"X\3\0\0\0abc", b"X\0\0\0\0", b"X\3\0\0\0\xed\xa0\x80", b"X\1\0\0\x000",
     b"G\x7f\xf8\0\0\0\0\0\0", b"G\x7f\xf0\0\0\0\0\0\0", b"K\1K\2\x86", b"N\x85", b"\x8f", b"]q\0h\0a", b"}q\0(K\1h\0u", b"C\3abc",
@@ -114,11 +114,11 @@ GLOBALS = (
 def pieces(data: bytes) -> tuple[tuple[str, bytes], ...]:
     """The opcodes of a pickle, each with its bytes; empty where it is none."""
     try:
-        found = [(code.name, at) for code, _, at in pickletools.genops(data)]
+        results = [(code.name, at) for code, _, at in pickletools.genops(data)]
     except (ValueError, IndexError, UnicodeDecodeError, struct.error):
         return ()
-    ends = [at for _, at in found[1:]] + [(found[-1][1] or 0) + 1]
-    return tuple((name, data[at:end]) for (name, at), end in zip(found, ends, strict=True))
+    ends = [at for _, at in results[1:]] + [(results[-1][1] or 0) + 1]
+    return tuple((name, data[at:end]) for (name, at), end in zip(results, ends, strict=True))
 
 
 def pushed(value: int) -> bytes:
@@ -144,13 +144,13 @@ def mutated_pickle(rng: random.Random, data: bytes, other: bytes) -> Mutated:
     known = pieces(data) if len(data) <= LONGEST else ()
     if len(known) < 3:
         return mutated_bytes(rng, data)
-    made = [piece for _, piece in known]
+    results = [piece for _, piece in known]
     kinds = [name for name, _ in known]
-    said = [_one_of_pickle(rng, made, kinds, other) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
-    return ", ".join(said), b"".join(made) + data[sum(len(piece) for _, piece in known) :]
+    messages = [_one_of_pickle(rng, results, kinds, other) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
+    return ", ".join(messages), b"".join(results) + data[sum(len(piece) for _, piece in known) :]
 
 
-def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], other: bytes) -> str:
+def _one_of_pickle(rng: random.Random, flat: list[bytes], kinds: list[str], other: bytes) -> str:
     what = rng.choice([
         "dropped", "doubled", "exchanged", "number", "number", "number", "memo", "global", "text", "opcode", "value", "spliced", "flipped",
         "range doubled", "numbers exchanged", "put into the memo", "tensor", "tensor",
@@ -159,7 +159,7 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
     places = (
         [at for at, kind in enumerate(kinds) if wanted is None or kind in wanted]
         if what != "tensor"
-        else _of_tensors(made, kinds)
+        else _of_tensors(flat, kinds)
     )
     if not places:
         what, places = "value", list(range(len(kinds)))
@@ -167,58 +167,58 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
         return "nothing"
     at = rng.choice(places)
     if what == "dropped":
-        del made[at], kinds[at]
+        del flat[at], kinds[at]
     elif what == "doubled":
-        to = rng.randrange(len(made))
-        made.insert(to, made[at])
+        to = rng.randrange(len(flat))
+        flat.insert(to, flat[at])
         kinds.insert(to, kinds[at])
     elif what in {"exchanged", "numbers exchanged"}:
         to = rng.choice(places)
-        made[at], made[to], kinds[at], kinds[to] = made[to], made[at], kinds[to], kinds[at]
+        flat[at], flat[to], kinds[at], kinds[to] = flat[to], flat[at], kinds[to], kinds[at]
     elif what == "number":
-        made[at] = pushed(other_number(rng, _pushed_by(made[at])))
+        flat[at] = pushed(other_number(rng, _pushed_by(flat[at])))
     elif what == "tensor":
-        now = _pushed_by(made[at])
-        made[at] = pushed(now + rng.choice((1, 1, 1, 1, -1, 8, now)))
+        now = _pushed_by(flat[at])
+        flat[at] = pushed(now + rng.choice((1, 1, 1, 1, -1, 8, now)))
     elif what == "memo":
-        index = rng.choice([rng.randrange(max(1, len(made) // 2)), rng.randrange(8), 0xFFFFFFFF])
+        index = rng.choice([rng.randrange(max(1, len(flat) // 2)), rng.randrange(8), 0xFFFFFFFF])
         letters = b"hj" if "GET" in kinds[at] else b"qr"
-        made[at] = letters[:1] + bytes([index]) if index < 256 else letters[1:] + struct.pack("<I", index)
+        flat[at] = letters[:1] + bytes([index]) if index < 256 else letters[1:] + struct.pack("<I", index)
     elif what == "global":
-        made[at] = b"c" + rng.choice(GLOBALS).replace(" ", "\n").encode() + b"\n"
+        flat[at] = b"c" + rng.choice(GLOBALS).replace(" ", "\n").encode() + b"\n"
     elif what == "text":
         to = rng.choice(places)
         text = rng.choice(
             [b"", b"0", b"cuda:0", b"meta", b"cpu:x", b"\xed\xa0\x80", b"..", b"a" * 70_000, b"training", b"__class__"]
         )
-        made[at] = rng.choice([made[to], b"X" + struct.pack("<I", len(text)) + text])
+        flat[at] = rng.choice([flat[to], b"X" + struct.pack("<I", len(text)) + text])
     elif what == "opcode":
-        made[at] = bytes([rng.choice(OPCODES)]) + made[at][1:]
+        flat[at] = bytes([rng.choice(OPCODES)]) + flat[at][1:]
     elif what == "value":
-        made[at] = rng.choice(VALUES)
+        flat[at] = rng.choice(VALUES)
     elif what == "spliced":
         theirs = pieces(other) if len(other) <= LONGEST else ()
         start = rng.randrange(len(theirs)) if theirs else 0
         new = theirs[start : start + rng.randrange(1, 30)]
-        made[at:at] = [piece for _, piece in new]
+        flat[at:at] = [piece for _, piece in new]
         kinds[at:at] = [name for name, _ in new]
     elif what == "flipped":
-        made[at] = mutated_bytes(rng, made[at])[1]
+        flat[at] = mutated_bytes(rng, flat[at])[1]
     elif what == "range doubled":
         end = at + rng.randrange(1, 40)
         times = rng.choice([2, 2, 3, 50])
-        made[at:end], kinds[at:end] = made[at:end] * times, kinds[at:end] * times
+        flat[at:end], kinds[at:end] = flat[at:end] * times, kinds[at:end] * times
     else:
-        made[at] += b"q" + bytes([rng.randrange(30)])
+        flat[at] += b"q" + bytes([rng.randrange(30)])
     return f"{what} at {at}"
 
 
-def _of_tensors(made: list[bytes], kinds: list[str]) -> list[int]:
+def _of_tensors(value: list[bytes], kinds: list[str]) -> list[int]:
     """Where numbers of tensors are pushed: elements of the storage, offset, sizes and strides."""
     places, inside = [], False
     for at, kind in enumerate(kinds):
         if kind == "GLOBAL":
-            inside = made[at].startswith(b"ctorch._utils\n_rebuild_") or (inside and b"Storage" in made[at])
+            inside = value[at].startswith(b"ctorch._utils\n_rebuild_") or (inside and b"Storage" in value[at])
         elif kind == "REDUCE":
             inside = False
         elif inside and kind in NUMBERS:
@@ -240,19 +240,19 @@ def mutated_pickles(rng: random.Random, data: bytes, other: bytes) -> Mutated:
     """One of several pickles that follow each other, as in streams."""
     starts = [0]
     while len(starts) < 6 and len(data) - starts[-1] <= 4 * LONGEST:
-        found = pieces(data[starts[-1] : starts[-1] + LONGEST])
-        if not found:
+        result = pieces(data[starts[-1] : starts[-1] + LONGEST])
+        if not result:
             break
-        starts.append(starts[-1] + sum(len(piece) for _, piece in found))
+        starts.append(starts[-1] + sum(len(piece) for _, piece in result))
     if len(starts) < 2:
         return mutated_bytes(rng, data)
     which = rng.randrange(len(starts) - 1) if rng.random() < 0.5 else max(0, len(starts) - 3)
     start, end = starts[which], starts[which + 1]
     if rng.random() < 0.2:
-        said, new = (mutated_numbers if rng.random() < 0.5 else mutated_bytes)(rng, data[end:])
-        return f"behind pickle {which}: {said}", data[:end] + new
-    said, new = mutated_pickle(rng, data[start:end], other)
-    return f"pickle {which}: {said}", data[:start] + new + data[end:]
+        message, new = (mutated_numbers if rng.random() < 0.5 else mutated_bytes)(rng, data[end:])
+        return f"behind pickle {which}: {message}", data[:end] + new
+    message, new = mutated_pickle(rng, data[start:end], other)
+    return f"pickle {which}: {message}", data[:start] + new + data[end:]
 
 
 # -------------------------------------------------------------------------------------------------------------- JSON
@@ -277,7 +277,7 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
     _places(document, places)
     if not places:
         return mutated_bytes(rng, data)
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         holder, key = rng.choice(places)
         what = rng.choice(["wrong", "wrong", "boundary", "boundary", "next", "next", "deleted", "twice", "exchanged"])
@@ -301,18 +301,18 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
             there, their = rng.choice(places)
             if (their in there) if isinstance(there, dict) else their < len(there):
                 holder[key] = json.loads(json.dumps(there[their]))
-        said.append(f"{what} {key!r:.60}")
+        messages.append(f"{what} {key!r:.60}")
     text = json.dumps(document).replace(TWICE, "")
     depth = rng.choice([50, 900, 100_000])
-    return ", ".join(said), text.replace(f'"{DEEP}"', "[" * depth + "]" * depth).encode()
+    return ", ".join(messages), text.replace(f'"{DEEP}"', "[" * depth + "]" * depth).encode()
 
 
 def _number_at(holder: Any, key: Any) -> int | None:
     """The integer at a place, also one in digits; None where there is none any more."""
-    found = holder.get(key) if isinstance(holder, dict) else holder[key] if key < len(holder) else None
-    if isinstance(found, str) and found.isdecimal() and len(found) < 20:
-        return int(found)
-    return found if found.__class__ is int else None
+    result = holder.get(key) if isinstance(holder, dict) else holder[key] if key < len(holder) else None
+    if isinstance(result, str) and result.isdecimal() and len(result) < 20:
+        return int(result)
+    return result if result.__class__ is int else None
 
 
 def _places(value: Any, places: list[tuple[Any, Any]]) -> None:
@@ -344,7 +344,7 @@ def operators() -> tuple[str, ...]:
 def mutated_source(rng: random.Random, data: bytes) -> Mutated:
     """Tokens and lines of TorchScript replaced, deleted, doubled; statements of the grammar of ``tools/fence/programs.py`` put in."""
     text = data.decode("utf-8", "replace")
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         tokens = list(TOKEN.finditer(text)) if len(text) <= LONGEST else []
         if not tokens:
@@ -354,8 +354,8 @@ def mutated_source(rng: random.Random, data: bytes) -> Mutated:
             "renamed everywhere", *["statement"] * 4, "line deleted", "line doubled", "lines exchanged", "token deleted",
         ])  # fmt: skip
         text, where = _one_of_source(rng, what, text, tokens)
-        said.append(f"{what} {where:.40}")
-    return ", ".join(said), text.encode("utf-8", "replace")
+        messages.append(f"{what} {where:.40}")
+    return ", ".join(messages), text.encode("utf-8", "replace")
 
 
 TYPES = (
@@ -374,11 +374,11 @@ def _with_statement(rng: random.Random, text: str) -> tuple[str, str]:
         return text + "\n", "nowhere"
     place = rng.choice(places)
     writer = Writer(rng.getrandbits(32), 0)
-    writer.variables = sorted({"self", *(one[2] for one in places if one.start() <= place.start())})
-    made = rng.choice([writer.call, writer.view, writer.write, writer.expression, writer.value])().replace("self.w", place[2])
+    writer.variables = sorted({"self", *(item[2] for item in places if item.start() <= place.start())})
+    result = rng.choice([writer.call, writer.view, writer.write, writer.expression, writer.value])().replace("self.w", place[2])
     end = text.find("\n", place.end())
     end = len(text) if end < 0 else end
-    return f"{text[:end]}\n{place[1]}{rng.choice([place[2], '_g'])} = {made}{text[end:]}", f"{made:.30} at {end}"
+    return f"{text[:end]}\n{place[1]}{rng.choice([place[2], '_g'])} = {result}{text[end:]}", f"{result:.30} at {end}"
 
 
 def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Match[str]]) -> tuple[str, str]:
@@ -419,7 +419,7 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
         if what == "renamed everywhere":
             return re.sub(rf"\b{re.escape(token[0])}\b", lambda _: new, text), token[0]
     elif what == "argument":
-        values = [one for one in tokens if one[0][0].isdigit() or one[0].startswith("_") or one[0] in {"x", "input", "self"}]
+        values = [item for item in tokens if item[0][0].isdigit() or item[0].startswith("_") or item[0] in {"x", "input", "self"}]
         new = rng.choice(
             [f"{token[0]}, {rng.choice(values or tokens)[0]}", rng.choice(values or tokens)[0], rng.choice(SNIPPETS)]
         )
@@ -433,11 +433,11 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
 
 def mutated_flatbuffer(rng: random.Random, data: bytes) -> Mutated:
     """Vtables, references and vectors; or numbers anywhere: those of 32 bits at their alignment, fields of tables, numbers of 64 bits."""
-    made = mutated_tables(rng, data) if rng.random() < 0.5 else None
-    if made is not None:
-        return made
+    result = mutated_tables(rng, data) if rng.random() < 0.5 else None
+    if result is not None:
+        return result
     changed = bytearray(data)
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         width = rng.choice([4, 4, 4, 2, 8, 1])
         if len(data) < 16:
@@ -450,8 +450,8 @@ def mutated_flatbuffer(rng: random.Random, data: bytes) -> Mutated:
             int.from_bytes(changed[other : other + width], "little"), rng.randrange(len(data)), other - at,
         ])  # fmt: skip
         changed[at : at + width] = (new & (1 << 8 * width) - 1).to_bytes(width, "little")
-        said.append(f"{width} bytes at {at} state {new} instead of {now}")
-    return ", ".join(said), bytes(changed)
+        messages.append(f"{width} bytes at {at} state {new} instead of {now}")
+    return ", ".join(messages), bytes(changed)
 
 
 # -------------------------------------------------------------------------------------------------------- containers
@@ -470,7 +470,7 @@ def _opened(raw: bytes) -> list[tuple[bytes, bytes, bool]]:
 
 @lru_cache(2048)
 def _records(raw: bytes) -> tuple[tuple[bytes, bytes, bool], ...]:
-    return tuple((one.full_name, one.content(raw), one.method != 0) for one in layout(raw).members)
+    return tuple((member.full_name, member.content(raw), member.method != 0) for member in layout(raw).members)
 
 
 def _kind(name: str, data: bytes) -> str:
@@ -489,7 +489,7 @@ def _kind(name: str, data: bytes) -> str:
 def _other_pickle(rng: random.Random, groups: Groups) -> bytes:
     """A pickle of any archive of the corpus."""
     sample = sample_of(rng.choice(rng.choice(groups)))
-    pickles = [one for one in sample.layout.members if one.record.endswith("pkl")]
+    pickles = [member for member in sample.layout.members if member.record.endswith("pkl")]
     if pickles:
         return rng.choice(pickles).content(sample.raw)
     at = sample.raw.find(b"\x80\2", 20)
@@ -509,8 +509,8 @@ def mutated(rng: random.Random, name: str, data: bytes, kind: str, groups: Group
     if kind == "flatbuffer":
         return mutated_flatbuffer(rng, data)
     if kind == "nested":
-        made = _mutated_record(rng, data, groups, None)
-        return made if made is not None else mutated_bytes(rng, data)
+        result = _mutated_record(rng, data, groups, None)
+        return result if result is not None else mutated_bytes(rng, data)
     return mutated_bytes(rng, data)
 
 
@@ -518,7 +518,7 @@ def _mutated_record(rng: random.Random, raw: bytes, groups: Groups, wanted: str 
     """A zip archive of which one record, or two, are changed; None where there is no record of the kind."""
     records = _opened(raw)
     kinds = [_kind(name.decode("utf-8", "replace"), data) for name, data, _ in records]
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 1, 2])):
         places = [at for at, kind in enumerate(kinds) if wanted is None or kind == wanted]
         if not places:
@@ -529,19 +529,19 @@ def _mutated_record(rng: random.Random, raw: bytes, groups: Groups, wanted: str 
         what, new = mutated(rng, name.decode("utf-8", "replace"), data, kinds[at], groups)
         records[at] = name, new, deflated
         kinds[at] = "bytes"  # what came out need not be anything that can be taken apart
-        said.append(f"{name.decode('utf-8', 'replace')}: {what}")
-    return "; ".join(said), _sealed(records, crc32=rng.random() < 0.97)
+        messages.append(f"{name.decode('utf-8', 'replace')}: {what}")
+    return "; ".join(messages), _sealed(records, crc32=rng.random() < 0.97)
 
 
 def _of_kind(kind: str | None) -> Callable[[random.Random, Sample, Groups], Made | None]:
     def make(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
         if not sample.layout.members:
             if kind == "pickle" and sample.container == "stream":
-                said, data = mutated_pickles(rng, sample.raw, _other_pickle(rng, groups))
-                return said, data, frozenset(), False
+                message, data = mutated_pickles(rng, sample.raw, _other_pickle(rng, groups))
+                return message, data, frozenset(), False
             return None
-        made = _mutated_record(rng, sample.raw, groups, kind)
-        return None if made is None else (*made, frozenset(), False)
+        result = _mutated_record(rng, sample.raw, groups, kind)
+        return None if result is None else (*result, frozenset(), False)
 
     return make
 
@@ -552,35 +552,35 @@ def exported(rng: random.Random, sample: Sample, _: object) -> Made | None:
     places = [at for at, (name, _, _) in enumerate(records) if is_part(name.decode("utf-8", "replace"))]
     if not places:
         return None
-    said = []
+    messages = []
     for at in rng.sample(places, min(len(places), rng.choice([1, 1, 1, 2]))):
         name, data, deflated = records[at]
-        made = mutated_exported(rng, name.decode("utf-8", "replace"), data)
-        if made is not None:
-            records[at] = name, made[1], deflated
-            said.append(f"{name.decode('utf-8', 'replace')}: {made[0]}")
-    return "; ".join(said), _sealed(records), frozenset(), False
+        result = mutated_exported(rng, name.decode("utf-8", "replace"), data)
+        if result is not None:
+            records[at] = name, result[1], deflated
+            messages.append(f"{name.decode('utf-8', 'replace')}: {result[0]}")
+    return "; ".join(messages), _sealed(records), frozenset(), False
 
 
 def bytes_of_record(rng: random.Random, sample: Sample, _: object) -> Made | None:
     """Bytes of any record, whatever it holds."""
     if not sample.layout.members:
-        said, data = mutated_bytes(rng, sample.raw)
-        return said, data, frozenset(), False
+        message, data = mutated_bytes(rng, sample.raw)
+        return message, data, frozenset(), False
     records = _opened(sample.raw)
     at = rng.randrange(len(records))
     name, data, deflated = records[at]
-    said, new = mutated_bytes(rng, data)
+    message, new = mutated_bytes(rng, data)
     records[at] = name, new, deflated
-    return f"{name.decode('utf-8', 'replace')}: {said}", _sealed(records), frozenset(), False
+    return f"{name.decode('utf-8', 'replace')}: {message}", _sealed(records), frozenset(), False
 
 
 def flatbuffer(rng: random.Random, sample: Sample, _: object) -> Made | None:
     """Numbers of a flatbuffer."""
     if sample.container != "flatbuffer":
         return None
-    said, data = mutated_flatbuffer(rng, sample.raw)
-    return said, data, frozenset(), False
+    message, data = mutated_flatbuffer(rng, sample.raw)
+    return message, data, frozenset(), False
 
 
 TAR_FIELDS = {"name": (0, 100), "mode": (100, 8), "size": (124, 12), "kind": (156, 1), "link": (157, 100), "prefix": (345, 155)}
@@ -593,13 +593,13 @@ def tar(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
     if rng.random() < 0.4:
         return _tar_header(rng, sample)
     with tarfile.open(fileobj=io.BytesIO(sample.raw)) as archive:
-        members = [(one, (archive.extractfile(one) or io.BytesIO()).read()) for one in archive.getmembers()]
+        members = [(getmember, (archive.extractfile(getmember) or io.BytesIO()).read()) for getmember in archive.getmembers()]
     at = rng.randrange(len(members))
     member, data = members[at]
     what = rng.choice(["changed"] * 8 + ["dropped", "doubled", "exchanged"])
     if what == "changed":
-        said, new = mutated_pickles(rng, data, _other_pickle(rng, groups)) if data[:1] == b"\x80" else mutated_bytes(rng, data)
-        what = said
+        message, new = mutated_pickles(rng, data, _other_pickle(rng, groups)) if data[:1] == b"\x80" else mutated_bytes(rng, data)
+        what = message
         members[at] = member, new
     elif what == "dropped":
         del members[at]
@@ -609,10 +609,10 @@ def tar(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
         to = rng.randrange(len(members))
         members[at], members[to] = (member, members[to][1]), (members[to][0], data)
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as made:
-        for one, content in members:
-            one.size = len(content) if one.isreg() else one.size
-            made.addfile(one, io.BytesIO(content) if one.isreg() else None)
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as result:
+        for item, content in members:
+            item.size = len(content) if item.isreg() else item.size
+            result.addfile(item, io.BytesIO(content) if item.isreg() else None)
     return f"{member.name}: {what}", out.getvalue(), frozenset(), False
 
 
@@ -638,7 +638,7 @@ def rearranged(rng: random.Random, sample: Sample, groups: Groups) -> Made | Non
     if not sample.layout.members:
         return None
     records = _opened(sample.raw)
-    said = []
+    messages = []
     for _ in range(rng.choice([1, 1, 2])):
         at, to = rng.randrange(len(records)), rng.randrange(len(records))
         name, data, deflated = records[at]
@@ -660,14 +660,14 @@ def rearranged(rng: random.Random, sample: Sample, groups: Groups) -> Made | Non
             theirs = _theirs(rng, groups, name.rpartition(b"/")[2])
             if theirs is not None:
                 records[at] = (name if what == "theirs" else folder + theirs[0].rpartition(b"/")[2], *theirs[1:])
-        said.append(f"{what} {name.decode('utf-8', 'replace')}")
-    return ", ".join(said), _sealed(records), frozenset(), False
+        messages.append(f"{what} {name.decode('utf-8', 'replace')}")
+    return ", ".join(messages), _sealed(records), frozenset(), False
 
 
 def _theirs(rng: random.Random, groups: Groups, name: bytes) -> tuple[bytes, bytes, bool] | None:
     """A record of another archive, of the same name where it has one."""
     records = _opened(sample_of(rng.choice(rng.choice(groups))).raw)
-    same = [one for one in records if one[0].rpartition(b"/")[2] == name]
+    same = [record for record in records if record[0].rpartition(b"/")[2] == name]
     return rng.choice(same or records) if records else None
 
 

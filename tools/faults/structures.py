@@ -39,7 +39,7 @@ class Table(NamedTuple):
 @lru_cache(2048)
 def tables(data: bytes) -> tuple[Table, ...]:
     """What can be a table: its vtable lies in the file, and says of itself what a vtable must."""
-    found = []
+    results = []
     for at in range(4, len(data) - 3, 4):
         vtable = at - int.from_bytes(data[at : at + 4], "little", signed=True)
         if not 4 <= vtable <= len(data) - 4 or vtable % 2:
@@ -49,20 +49,20 @@ def tables(data: bytes) -> tuple[Table, ...]:
             continue
         offsets = struct.unpack_from(f"<{length // 2 - 2}H", data, vtable + 4)
         if all(offset == 0 or 4 <= offset < size for offset in offsets):
-            found.append(Table(at, vtable, tuple(at + offset for offset in offsets if offset and at + offset + 4 <= len(data))))
-    return tuple(found)
+            results.append(Table(at, vtable, tuple(at + offset for offset in offsets if offset and at + offset + 4 <= len(data))))
+    return tuple(results)
 
 
 @lru_cache(2048)
 def tensors(data: bytes) -> tuple[int, ...]:
     """Where the sizes and strides of what can be a tensor are: its table refers to two vectors of as many small numbers."""
-    found = []
+    results = []
     for table in tables(data):
         vectors = [numbers for numbers in (_small_numbers(data, field) for field in table.fields) if numbers]
-        for one, two in pairwise(vectors):
-            if len(one) == len(two):
-                found += [*one, *two]
-    return tuple(found)
+        for item, two in pairwise(vectors):
+            if len(item) == len(two):
+                results += [*item, *two]
+    return tuple(results)
 
 
 def _small_numbers(data: bytes, field: int) -> range:
@@ -80,8 +80,8 @@ def mutated_tables(rng: random.Random, data: bytes) -> tuple[str, bytes] | None:
     if not known:
         return None
     changed = bytearray(data)
-    said = [_one_of_tables(rng, changed, known, tensors(data)) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
-    return ", ".join(said), bytes(changed)
+    messages = [_one_of_tables(rng, changed, known, tensors(data)) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
+    return ", ".join(messages), bytes(changed)
 
 
 def _one_of_tables(rng: random.Random, data: bytearray, known: tuple[Table, ...], sizes: tuple[int, ...]) -> str:
@@ -121,8 +121,8 @@ def _one_of_tables(rng: random.Random, data: bytearray, known: tuple[Table, ...]
             new = rng.choice([0, now - 1, now + 1, 2 * now, left, left + 1, left // 4, left // 4 + 1, left // 8 + 1, *LARGE])
             _put(data, start, new, 4)
     else:
-        one, two = rng.choice(table.fields), rng.choice(rng.choice(known).fields or table.fields)
-        data[one : one + 4], data[two : two + 4] = data[two : two + 4], data[one : one + 4]
+        item, two = rng.choice(table.fields), rng.choice(rng.choice(known).fields or table.fields)
+        data[item : item + 4], data[two : two + 4] = data[two : two + 4], data[item : item + 4]
     return f"{what} of the table at {table.at}"
 
 
@@ -142,38 +142,40 @@ def container_fields(rng: random.Random, sample: Sample, _: object) -> Made | No
         return None
     out = io.BytesIO()
     records = records_of(sample)
-    written = [write_member(out, one.full_name, data, deflate=one.method != 0 or rng.random() < 0.1) for one, data in records]
+    written = [
+        write_member(out, member.full_name, data, deflate=member.method != 0 or rng.random() < 0.1) for member, data in records
+    ]
     directory = out.tell()
     write_end(out, written)
     data = bytearray(out.getvalue()[:directory])
-    said = []
+    messages = []
     for _number in range(rng.choice([1, 1, 2, 4])):
         at = rng.randrange(len(written))
         written[at], what = _one_of_fields(rng, data, written[at], records[at][0].full_name)
-        said.append(f"{records[at][0].record}: {what}")
+        messages.append(f"{records[at][0].record}: {what}")
     if rng.random() < 0.1:
         rng.shuffle(written)
-        said.append("entries in another order")
+        messages.append("entries in another order")
     out = io.BytesIO(bytes(data))
     out.seek(directory)
     write_end(out, written)
-    made = out.getvalue()
+    result = out.getvalue()
     if rng.random() < 0.15:
-        comment = rng.choice([b"x", made[-22:], b"PK\5\6", b"\0" * 65535])
-        made = made[:-2] + struct.pack("<H", len(comment)) + comment
-        said.append("a comment behind it")
+        comment = rng.choice([b"x", result[-22:], b"PK\5\6", b"\0" * 65535])
+        result = result[:-2] + struct.pack("<H", len(comment)) + comment
+        messages.append("a comment behind it")
     elif rng.random() < 0.15:
-        made = made[:-98] + made[-22:]
-        said.append("no end record of zip64")
-    return ", ".join(said), made, frozenset(), False
+        result = result[:-98] + result[-22:]
+        messages.append("no end record of zip64")
+    return ", ".join(messages), result, frozenset(), False
 
 
-def _one_of_fields(rng: random.Random, data: bytearray, one: Written, name: bytes) -> tuple[Written, str]:
+def _one_of_fields(rng: random.Random, data: bytearray, written: Written, name: bytes) -> tuple[Written, str]:
     what = rng.choice(
         ["number", "number", "number", "number", "name", "extra of the entry", "extra of the header", "comment", "zip64"]
     )
-    central = bytearray(one.central)
-    header = one.header
+    central = bytearray(written.central)
+    header = written.header
     if what == "number":
         field = rng.choice(SHARED)
         at, width = ENTRY_FIELDS[field]
@@ -183,8 +185,8 @@ def _one_of_fields(rng: random.Random, data: bytearray, one: Written, name: byte
         at, width = LOCAL_FIELDS[field]
         _put(data, header + at, new, width)
         footer = {"crc": 4, "stored size": 8, "size": 12}.get(field)
-        if footer is not None and data[one.end - 16 : one.end - 12] == b"PK\7\10":
-            _put(data, one.end - 16 + footer, new, 4)
+        if footer is not None and data[written.end - 16 : written.end - 12] == b"PK\7\10":
+            _put(data, written.end - 16 + footer, new, 4)
         what = f"{field} is {new} everywhere"
     elif what == "name":
         place, new = rng.randrange(len(name)), rng.choice(CHARACTERS)
@@ -207,12 +209,12 @@ def _one_of_fields(rng: random.Random, data: bytearray, one: Written, name: byte
         _put(central, 30, len(extra), 2)
         _put(central, 32, len(comment), 2)
         central[CENTRAL.size + len(name) :] = extra + comment
-    return Written(header, one.data, one.end, bytes(central)), what
+    return Written(header, written.data, written.end, bytes(central)), what
 
 
 def _extra(rng: random.Random) -> bytes:
     """Extra fields: of zip64, of padding, of a name, of nobody; whole or not."""
-    made = b""
+    result = b""
     for _ in range(rng.choice([1, 1, 2, 3])):
         body = rng.choice(
             [
@@ -224,5 +226,5 @@ def _extra(rng: random.Random) -> bytes:
             ]
         )
         length = len(body) + rng.choice([0, 0, 0, 0, 1, -1, 8, 0xFFF0])
-        made += struct.pack("<HH", rng.choice([1, 0x4246, 0x7075, 0x5455, 0x9901, rng.getrandbits(16)]), length & 0xFFFF) + body
-    return made[: rng.choice([len(made)] * 4 + [max(0, len(made) - 3)])]
+        result += struct.pack("<HH", rng.choice([1, 0x4246, 0x7075, 0x5455, 0x9901, rng.getrandbits(16)]), length & 0xFFFF) + body
+    return result[: rng.choice([len(result)] * 4 + [max(0, len(result) - 3)])]

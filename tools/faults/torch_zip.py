@@ -87,10 +87,10 @@ def write_torch_zip(
     crc32: bool = True,
 ) -> dict[str, Written]:
     """Write an archive; give where each record is."""
-    found = {}
+    results = {}
     with path.open("wb") as out:
         for name, data in records.items():
             full = f"{folder}/{name}".encode()
-            found[name] = write_member(out, full, data, alignment=alignment, deflate=name in deflate, crc32=crc32)
-        write_end(out, list(found.values()))
-    return found
+            results[name] = write_member(out, full, data, alignment=alignment, deflate=name in deflate, crc32=crc32)
+        write_end(out, list(results.values()))
+    return results

@@ -30,17 +30,17 @@ def main() -> int:
     numbers = range(options.count) if options.only is None else [options.only]
     began = time.monotonic()
     done = run_all(options.seed, list(numbers), options.jobs, lambda left: print(f"{left} left", file=sys.stderr, flush=True))
-    counts = Counter(one.outcome for one in done)
+    counts = Counter(entry.outcome for entry in done)
     print(
         f"{len(done)} programs in {time.monotonic() - began:.0f} s: "
         + ", ".join(f"{n} {name}" for name, n in counts.most_common())
     )
-    reasons = Counter(one.code for one in done if one.outcome == "refused")
+    reasons = Counter(entry.code for entry in done if entry.outcome == "refused")
     print("refused for: " + ", ".join(f"{n} {name}" for name, n in reasons.most_common(20)))
-    outside = [one for one in done if one.outside]
-    for one in outside:
-        print(f"{one.number}: {one.outcome}: {one.said}")
-    slowest = max(done, key=lambda one: one.seconds)
+    outside = [entry for entry in done if entry.outside]
+    for item in outside:
+        print(f"{item.number}: {item.outcome}: {item.said}")
+    slowest = max(done, key=lambda entry: entry.seconds)
     print(f"slowest: number {slowest.number}, {slowest.seconds:.1f} s")
     return int(bool(outside))
 

@@ -19,10 +19,10 @@ def archive(source: str) -> bytes:
     """The bytes of an archive of 1.4 or newer with one file of source, of which ``__torch__.m.Model`` is the module."""
     data = b"\x80\x02c__torch__.m\nModel\n)\x81}(X\x01\x00\x00\x00w" + TENSOR + b"ub."
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        made.writestr("m/data.pkl", data)
-        made.writestr("m/code/__torch__/m.py", source.encode("utf-8", "backslashreplace"))
-        made.writestr("m/constants.pkl", b"\x80\x02).")
-        made.writestr("m/version", "3\n")
-        made.writestr("m/data/0", WEIGHT)
+    with zipfile.ZipFile(stream, "w") as result:
+        result.writestr("m/data.pkl", data)
+        result.writestr("m/code/__torch__/m.py", source.encode("utf-8", "backslashreplace"))
+        result.writestr("m/constants.pkl", b"\x80\x02).")
+        result.writestr("m/version", "3\n")
+        result.writestr("m/data/0", WEIGHT)
     return stream.getvalue()

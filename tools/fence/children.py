@@ -65,13 +65,13 @@ def run_all(seed: int, numbers: list[int], jobs: int = 2, progress: Callable[[in
 def _chunk(seed: int, numbers: list[int]) -> list[Done]:
     done: list[Done] = []
     while numbers:
-        said, ended = _child(seed, numbers)
-        done += said
-        numbers = numbers[len(said) :]
+        message, ended = _child(seed, numbers)
+        done += message
+        numbers = numbers[len(message) :]
         if numbers and ended:
             done.append(Done(numbers[0], ended.split(" ", 1)[0], "", ended, PATIENCE))
             numbers = numbers[1:]
-        elif not said and numbers:
+        elif not message and numbers:
             raise AssertionError(f"a child said nothing of {numbers[:3]}")
     return done
 
@@ -88,7 +88,7 @@ def _child(seed: int, numbers: list[int]) -> tuple[list[Done], str]:
     assert child.stdout is not None
     child.stdin.write(json.dumps(numbers))
     child.stdin.close()
-    said: list[Done] = []
+    messages: list[Done] = []
     last = [time.monotonic()]
     hung = threading.Event()
 
@@ -101,13 +101,13 @@ def _child(seed: int, numbers: list[int]) -> tuple[list[Done], str]:
 
     threading.Thread(target=guard, daemon=True).start()
     for line in child.stdout:
-        said.append(Done(*json.loads(line)))
+        messages.append(Done(*json.loads(line)))
         last[0] = time.monotonic()
     status = child.wait()
     child.stdout.close()
-    if len(said) == len(numbers):
-        return said, ""
-    return said, "hung" if hung.is_set() else f"died with status {status}"
+    if len(messages) == len(numbers):
+        return messages, ""
+    return messages, "hung" if hung.is_set() else f"died with status {status}"
 
 
 # ------------------------------------------------------------------------------------------------------------ in the child
@@ -132,31 +132,31 @@ def _serve() -> None:
     def attempt(program: Any) -> tuple[str, str, str]:
         audit.heard.clear()
         try:
-            made = archive(program.source)
+            product = archive(program.source)
             audit.on = True
             try:
-                value = load(made, limits=large if program.large else small).run("forward")
+                value = load(product, limits=large if program.large else small).run("forward")
             finally:
                 audit.on = False
             check_value(value)
-            found = ("value", "", "")
+            result = ("value", "", "")
         except HarnessError as error:
-            found = ("refused", error.code, str(error)[:200])
+            result = ("refused", error.code, str(error)[:200])
         except Outside as error:
-            found = ("outside", "", str(error))
+            result = ("outside", "", str(error))
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
-            found = ("raw", type(error).__name__, f"{type(error).__name__}: {error}"[:300])
+            result = ("raw", type(error).__name__, f"{type(error).__name__}: {error}"[:300])
         if audit.heard:
-            found = ("outside", "", f"Python heard of {audit.heard[:3]}")
-        return found
+            result = ("outside", "", f"Python heard of {audit.heard[:3]}")
+        return result
 
     for number in json.loads(sys.stdin.read()):
         began = time.monotonic()
         program = generated(seed, number)
-        outcome, code, said = attempt(program)
+        outcome, code, encoder = attempt(program)
         print(
             json.dumps(
-                [number, outcome, code, said.encode("ascii", "backslashreplace").decode(), round(time.monotonic() - began, 2)]
+                [number, outcome, code, encoder.encode("ascii", "backslashreplace").decode(), round(time.monotonic() - began, 2)]
             ),
             file=out,
             flush=True,

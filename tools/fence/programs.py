@@ -72,15 +72,15 @@ class Program(NamedTuple):
 def operators() -> list[tuple[str, list[str], list[tuple[str, str]]]]:
     """Every operator that the reader has: name, annotations of its arguments by position, and names and annotations of its keywords."""
     registry.known()
-    found = []
+    results = []
     for name, kinds in sorted(registration.registered.items()):
         for versions in kinds.values():
-            for one in versions:
-                parameters = list(inspect.signature(one.function).parameters.values())
+            for version in versions:
+                parameters = list(inspect.signature(version.function).parameters.values())
                 by_place = [str(p.annotation) for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
                 by_name = [(p.name, str(p.annotation)) for p in parameters if p.kind in {p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD}]
-                found.append((name, by_place[:9] or ["Any", "Any"], by_name))
-    return found
+                results.append((name, by_place[:9] or ["Any", "Any"], by_name))
+    return results
 
 
 class Writer:
@@ -153,11 +153,11 @@ class Writer:
     def call(self) -> str:
         name, by_place, by_name = self.random.choice(operators())
         space, _, rest = name.partition("::")
-        given = [self.typed(one) for one in by_place[: max(1, len(by_place) - self.random.choice([0, 0, 0, 1, 2]))]]
-        names = [(word, one) for place, (word, one) in enumerate(by_name) if place >= len(given)]
+        given = [self.typed(entry) for entry in by_place[: max(1, len(by_place) - self.random.choice([0, 0, 0, 1, 2]))]]
+        names = [(word, entry) for place, (word, entry) in enumerate(by_name) if place >= len(given)]
         if names and self.random.random() < 0.3:
-            word, one = self.random.choice(names)
-            given.append(f"{word}={self.typed(one)}")
+            word, item = self.random.choice(names)
+            given.append(f"{word}={self.typed(item)}")
         head = f"torch.{rest}" if space == "aten" else f"ops.{space}.{rest}"
         return f"{head}({', '.join(given)})"
 

@@ -71,14 +71,14 @@ def told() -> str:
     """What has run, in words."""
     runs, now = recorded(), fingerprint()
     lines = []
-    for words, chosen in (("in all", runs), ("with this code", [one for one in runs if one["code"] == now])):
+    for words, chosen in (("in all", runs), ("with this code", [entry for entry in runs if entry["code"] == now])):
         counts: Counter[str] = Counter()
-        for one in chosen:
-            counts[one["target"]] += one["count"]
-        finds = sum(len(one["finds"]) for one in chosen)
+        for item in chosen:
+            counts[item["target"]] += item["count"]
+        finds = sum(len(entry["finds"]) for entry in chosen)
         lines.append(
             f"{words}: {counts.total()} cases through inspect, {counts['state']} of them through load_state and {counts['call'] + counts['exported']} through load and "
-            f"calls with guard pages; {finds} finds; {sum(one['seconds'] for one in chosen)} s"
+            f"calls with guard pages; {finds} finds; {sum(entry['seconds'] for entry in chosen)} s"
         )
     return "\n".join(lines)
 
@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     if lacks:
         print(f"nothing has run: {lacks}")
         return UNAVAILABLE
-    seed = asked.seed if asked.seed is not None else 1 + max((one["seed"] for one in recorded()), default=0)
+    seed = asked.seed if asked.seed is not None else 1 + max((item["seed"] for item in recorded()), default=0)
     if asked.only is not None or asked.open is not None:
         target = asked.target or "inspect"
         fault = opened(asked.open, asked.like) if asked.open is not None else case(seed, target, asked.only)

@@ -109,17 +109,17 @@ def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell:
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name, guarded() as guard:
         for number in numbers:
             board.begin()
-            before, made = os.fstat(2).st_size, guard.made
+            before, product = os.fstat(2).st_size, guard.made
             guard.seed(number)
-            found = judge(job(number), Path(name), target)
+            result = judge(job(number), Path(name), target)
             gc.collect(0)  # what was read is freed here, and not in a later case
-            outcome, said = found.outcome, found.said
+            outcome, message = result.outcome, result.said
             damage = guard.damage()
             if damage and outcome not in BAD:
-                outcome, said = OUTSIDE, damage
+                outcome, message = OUTSIDE, damage
             if os.fstat(2).st_size > before and outcome not in BAD:
-                outcome, said = NOISE, os.pread(2, 2000, before).decode("utf-8", "replace")
-            tell({"number": number, "outcome": outcome, "said": said, "guarded": guard.made - made})
+                outcome, message = NOISE, os.pread(2, 2000, before).decode("utf-8", "replace")
+            tell({"number": number, "outcome": outcome, "said": message, "guarded": guard.made - product})
 
 
 def _child(job: Job, target: str, numbers: list[int], board: Board, pipe: int, noise: int) -> None:
@@ -156,9 +156,9 @@ def survive(job: Job, target: str, numbers: list[int]) -> Tally:
                 tally.finds.append(Find(row["number"], row["outcome"], row["said"]))
         numbers = numbers[len(rows) :]
         if ended is not None:
-            outcome, said = ended
+            outcome, message = ended
             tally.outcomes[outcome] += 1
-            tally.finds.append(Find(numbers[0], outcome, said))
+            tally.finds.append(Find(numbers[0], outcome, message))
             del numbers[0]
     return tally
 
@@ -250,5 +250,5 @@ def _confirmed(find: Find, job: Job, name: str, keep: Path, target: str) -> Find
     keep.mkdir(parents=True, exist_ok=True)
     (keep / f"{name}_{find.number}_{fault.sample.path.name}").write_bytes(fault.data)
     again = survive(job, target, [find.number]).finds
-    said = f"{fault.sample.name}: {fault.said}: {find.said}"
-    return replace(find, said=said if again else f"(did not come again) {said}")
+    message = f"{fault.sample.name}: {fault.said}: {find.said}"
+    return replace(find, said=message if again else f"(did not come again) {message}")

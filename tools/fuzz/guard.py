@@ -107,9 +107,9 @@ def _built() -> Path:
         raise PermissionError(f"{folder} belongs to somebody else")
     library = folder / f"{digest}.so"
     if not library.exists():
-        made = folder / f"{digest}.{os.getpid()}"
-        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, SOURCE], check=True)
-        made.replace(library)
+        result = folder / f"{digest}.{os.getpid()}"
+        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", result, SOURCE], check=True)
+        result.replace(library)
     return library
 
 
@@ -135,9 +135,9 @@ def guarded() -> Iterator[Guard]:
     elements, view = arrays.elements, arrays.view
 
     def own_elements(memory: Any, dtype: np.dtype[Any]) -> Any:
-        found = elements(memory, dtype)
-        copied = found.copy()
-        copied.flags.writeable = found.flags.writeable
+        result = elements(memory, dtype)
+        copied = result.copy()
+        copied.flags.writeable = result.flags.writeable
         return copied
 
     def own_view(memory: Any, *args: Any, **keywords: Any) -> Any:

@@ -70,18 +70,18 @@ def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         started += 1
         cases, guards = struct.unpack("<QQ", counts.read_bytes())
-        found = [Find(row[0], row[1], row[2]) for row in map(json.loads, (folder / "finds.jsonl").read_text().splitlines())]
+        results = [Find(row[0], row[1], row[2]) for row in map(json.loads, (folder / "finds.jsonl").read_text().splitlines())]
         artifacts = [path for kind in ENDED for path in sorted(folder.glob(f"{kind}-*"))]
         for path in artifacts:
             kept = path.rename(keep / f"guided_{target}_{path.name}")
-            found.append(Find(cases, ENDED[path.name.partition("-")[0]], str(kept)))
+            results.append(Find(cases, ENDED[path.name.partition("-")[0]], str(kept)))
         if status and not artifacts:
             raise RuntimeError(f"{' '.join(command)} ended with {status}; {folder / 'log'} says more")
-        tally.outcomes["guided"] += cases - len(found)
-        tally.outcomes += Counter(find.outcome for find in found)
+        tally.outcomes["guided"] += cases - len(results)
+        tally.outcomes += Counter(find.outcome for find in results)
         tally.guarded += guards
-        tally.finds += found
-        for find in found:
+        tally.finds += results
+        for find in results:
             tell(find)
 
 
@@ -117,17 +117,17 @@ def _main() -> None:
             path = paths[int.from_bytes(data[:2], "little") % len(paths)]
             fault = Fault(counts[0], "guided", "guided", sample_of(path), data[2:], resealed=True)
             guard.seed(zlib.crc32(data))
-            found = judge(fault, Path(name), target)
+            result = judge(fault, Path(name), target)
             counts[1] = guard.made
-            outcome, said = found.outcome, found.said
+            outcome, message = result.outcome, result.said
             damage = guard.damage()
             if damage and outcome not in BAD:
-                outcome, said = OUTSIDE, damage
+                outcome, message = OUTSIDE, damage
             if outcome in BAD:
                 kept = f"{path.parent.name}_{path.stem}_{zlib.crc32(data):08x}{path.suffix}"
                 (folder / kept).write_bytes(data[2:])
                 with (folder / "finds.jsonl").open("a", encoding="utf-8") as finds:
-                    finds.write(json.dumps([fault.number, outcome, f"{kept}: {said}"]) + "\n")
+                    finds.write(json.dumps([fault.number, outcome, f"{kept}: {message}"]) + "\n")
 
         def mutated(data: bytes, most: int, number: int) -> bytes:
             rng = random.Random(number)
@@ -139,12 +139,12 @@ def _main() -> None:
             try:
                 sample = Sample(path, data[2:], layout(data[2:]))
                 kind = rng.choices(list(RESEALED), [weight for weight, _ in RESEALED.values()])[0]
-                made = RESEALED[kind][1](rng, sample, groups)
+                result = RESEALED[kind][1](rng, sample, groups)
             except UNREADABLE:
-                made = None
-            if made is None or len(made[1]) > most - 2:
+                result = None
+            if result is None or len(result[1]) > most - 2:
                 return data[:2] + bytes(atheris.Mutate(data[2:], most - 2))
-            return data[:2] + made[1]
+            return data[:2] + result[1]
 
         flags = [
             f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={MOST}", f"-timeout={PATIENCE}", f"-report_slow_units={PATIENCE}", f"-rss_limit_mb={MEGABYTES}",

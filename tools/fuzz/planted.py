@@ -125,10 +125,10 @@ def main(arguments: list[str]) -> int:
     missed = 0
     for name, plant in PLANTS.items():
         if not arguments or name in arguments:
-            found = look_for(*plant)
-            missed += found.number is None
-            said = "NOT FOUND" if found.number is None else f"case {found.number}: {found.said:.200}"
-            sys.stdout.write(f"{name} ({plant.target}, at most {plant.cases} cases): {said}\n")
+            result = look_for(*plant)
+            missed += result.number is None
+            message = "NOT FOUND" if result.number is None else f"case {result.number}: {result.said:.200}"
+            sys.stdout.write(f"{name} ({plant.target}, at most {plant.cases} cases): {message}\n")
             sys.stdout.flush()
     return int(missed > 0)
 

@@ -57,12 +57,12 @@ class Beside(NamedTuple):
 
     def meets(self, need: str) -> bool:
         """Whether a requirement as `inspect` writes it, such as ``numpy>=2``, holds here."""
-        found = SPECIFIED.match(need)
-        here = self.versions.get(found["name"].lower().replace("_", "-")) if found else None
-        if found is None or here is None:
+        match = SPECIFIED.match(need)
+        here = self.versions.get(match["name"].lower().replace("_", "-")) if match else None
+        if match is None or here is None:
             return False
-        version = tuple(int(part) for part in found["version"].split(".") if part)
-        return {"": True, ">=": here >= version, "<": here < version}[found["sign"]]
+        version = tuple(int(part) for part in match["version"].split(".") if part)
+        return {"": True, ">=": here >= version, "<": here < version}[match["sign"]]
 
 
 class Call(NamedTuple):
@@ -82,14 +82,14 @@ def environment(release: str, into: Path) -> Beside:
     if not python.exists():
         subprocess.run(["uv", "venv", "--quiet", "--python", str(reader.python), str(python.parents[1])], check=True)
         site = "import site; print(site.getsitepackages()[0])"
-        beside, own = (subprocess.check_output([str(one), "-c", site], text=True).strip() for one in (reader.python, python))
+        beside, own = (subprocess.check_output([str(item), "-c", site], text=True).strip() for item in (reader.python, python))
         Path(own, "zz_reader.pth").write_text(f"{beside}\n", encoding="utf-8")
         packages = [*STATED["everywhere"], *STATED["release"][release]["packages"]]
         subprocess.run(["uv", "pip", "install", "--quiet", "--python", str(python), "--no-deps", *packages], check=True)
     listing = "import importlib.metadata as m, json; print(json.dumps({one.name: one.version for one in m.distributions()}))"
-    found = json.loads(subprocess.check_output([str(python), "-c", listing], text=True))
+    result = json.loads(subprocess.check_output([str(python), "-c", listing], text=True))
     versions = {
-        name.lower().replace("_", "-"): tuple(map(int, re.findall(r"\d+", version)[:3])) for name, version in found.items()
+        name.lower().replace("_", "-"): tuple(map(int, re.findall(r"\d+", version)[:3])) for name, version in result.items()
     }
     return Beside(release, python, versions)
 
@@ -187,18 +187,18 @@ def write(writer: Beside, folder: Path) -> None:
 
 def follow(rows: list[dict[str, Any]], writer: Beside, here: Beside, count: Counter[str]) -> None:
     """Make the calls of the files of one writer in one release; print what is wrong."""
-    made = []
+    results = []
     for row in rows:
         for call, needs in calls(row, here.release):
             if met(needs, writer, here):
-                made.append(call)
+                results.append(call)
             else:
                 count["need another version of a library"] += 1
-    found = answers(here.python, [(call.path, call.code) for call in made])
-    for call, said in zip(made, found, strict=True):
+    result = answers(here.python, [(call.path, call.code) for call in results])
+    for call, answer in zip(results, result, strict=True):
         count["made"] += 1
         count["that are to fail"] += not call.loads
-        what = wrong(call, said)
+        what = wrong(call, answer)
         count["wrong"] += what is not None
         if what is not None:
             print(f"torch {here.release}: {call.path}: {call.code}\n  {what}")

@@ -23,10 +23,10 @@ def answers(python: Path, calls: Iterable[tuple[str, str]]) -> list[str]:
         calls: the path of a file and the code that loads it, in which ``PATH`` stands for the file. The module ``own_model`` can be imported.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        asked, said = Path(scratch, "calls.json"), Path(scratch, "answers.json")
+        asked, message = Path(scratch, "calls.json"), Path(scratch, "answers.json")
         asked.write_text(json.dumps([[str(Path(path).resolve()), code] for path, code in calls]), encoding="utf-8")
-        command = [str(python), "-W", "ignore", str(HERE / "call.py"), str(asked), str(said)]
+        command = [str(python), "-W", "ignore", str(HERE / "call.py"), str(asked), str(message)]
         environ = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE)}
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environ, cwd=scratch)
-        found: list[str] = json.loads(said.read_text(encoding="utf-8"))
-    return found
+        results: list[str] = json.loads(message.read_text(encoding="utf-8"))
+    return results

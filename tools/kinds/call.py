@@ -22,16 +22,16 @@ def answer(path, code):
         os.dup2(nothing, 2)
         try:
             exec(code, {"__name__": "__main__", "PATH": path, "torch": torch})
-            said = ""
+            encoder = ""
         except BaseException as error:  # whatever it is, it is what a user would see
-            said = "%s: %s" % (type(error).__name__, error)
-        os.write(writing, said.encode("utf-8", "replace")[:60000])
+            encoder = "%s: %s" % (type(error).__name__, error)
+        os.write(writing, encoder.encode("utf-8", "replace")[:60000])
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
+        encoder = pipe.read().decode("utf-8", "replace")
     status = os.waitpid(process, 0)[1]
-    return said if status == 0 else "the process ended with status %d" % status
+    return encoder if status == 0 else "the process ended with status %d" % status
 
 
 if __name__ == "__main__":

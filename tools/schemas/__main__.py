@@ -103,7 +103,7 @@ def made(count: int, seed: int) -> Counter[str]:
     number = 0
     while counts["judged"] < count:
         size = min(BATCH, 2 * (count - counts["judged"]))
-        counts += judged(pairs.generated(one, seed) for one in range(number, number + size))
+        counts += judged(pairs.generated(index, seed) for index in range(number, number + size))
         number += size
     return counts
 
@@ -126,9 +126,9 @@ def typos(count: int, seed: int) -> Counter[str]:
     return counts
 
 
-def _raise(said: str | None) -> None:
-    if said is not None:
-        raise Disagreement(said)
+def _raise(text: str | None) -> None:
+    if text is not None:
+        raise Disagreement(text)
 
 
 def _lines(counts: Counter[str]) -> Iterator[str]:

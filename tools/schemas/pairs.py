@@ -61,8 +61,8 @@ class Changed(NamedTuple):
     varret: bool
 
     def __str__(self) -> str:
-        free = [str(one) for one in self.arguments if not one.kwarg_only]
-        named = [str(one) for one in self.arguments if one.kwarg_only]
+        free = [str(argument) for argument in self.arguments if not argument.kwarg_only]
+        named = [str(argument) for argument in self.arguments if argument.kwarg_only]
         inside = ", ".join([*free, *(["*", *named] if named else []), *(["..."] if self.vararg else [])])
         back = ", ".join([*map(str, self.returns), *(["..."] if self.varret else [])])
         return f"{self.operator}({inside}) -> ({back})"
@@ -77,13 +77,13 @@ def recorded() -> tuple[tuple[str, str], ...]:
 @cache
 def bases() -> tuple[Schema, ...]:
     """The schemas that pairs are made from: those that are read as 2.13.0 reads them."""
-    found = []
+    results = []
     for _, text in recorded():
         try:
-            found.append(parse(text))
+            results.append(parse(text))
         except SchemaError:
             continue
-    return tuple(found)
+    return tuple(results)
 
 
 @cache
@@ -102,27 +102,27 @@ def consecutive() -> dict[tuple[str, str], list[tuple[str, str]]]:
         for text, _, bits in history.facts():
             by_name.setdefault(text.partition("(")[0], []).append((text, bits))
         for at, (before, after) in enumerate(zip(history.releases, history.releases[1:], strict=False)):
-            found = pairs.setdefault((before, after), [])
+            result = pairs.setdefault((before, after), [])
             for schemas in by_name.values():
                 olds = [text for text, bits in schemas if bits >> at & 1]
                 news = [text for text, bits in schemas if bits >> at + 1 & 1]
-                found.extend((new, old) for old in olds for new in news)
+                result.extend((new, old) for old in olds for new in news)
     return pairs
 
 
 def changed(schema: Schema) -> Changed:
     """The parts of a schema."""
 
-    def part(one: Argument) -> One:
-        text = str(one)
+    def part(argument: Argument) -> One:
+        text = str(argument)
         written, equals, default = text.partition("=")
-        kind, _, name = written.rpartition(" ") if one.name else (written, "", "")
-        return One(kind, name, default if equals else None, one.kwarg_only)
+        kind, _, name = written.rpartition(" ") if argument.name else (written, "", "")
+        return One(kind, name, default if equals else None, argument.kwarg_only)
 
     return Changed(
         schema.operator,
-        [part(one) for one in schema.arguments],
-        [part(one) for one in schema.returns],
+        [part(argument) for argument in schema.arguments],
+        [part(item) for item in schema.returns],
         schema.is_vararg,
         schema.is_varret,
     )
@@ -201,7 +201,7 @@ def near(kind: str, chance: random.Random) -> str:
         kind.replace("[2]", "[]"), kind.replace("[1]", "[2]"), kind.replace("[]", f"[]{chance.choice(ALIASES)}"), f"{kind}[{chance.randrange(4)}]",
         kind.replace("(a!)", "(a)"), kind.replace("(a)", "(a!)"), kind.replace("(a!)", "(b!)"), kind.replace("(a!)", ""), kind.replace("t", "u"),
     ]  # fmt: skip
-    other = [one for one in options if one != kind]
+    other = [option for option in options if option != kind]
     return chance.choice(other)
 
 
@@ -216,24 +216,24 @@ def _another(schema: Changed, chance: random.Random, change: Any) -> Changed:
 def retype(schema: Changed, chance: random.Random) -> Changed:
     """Another type."""
     return _another(
-        schema, chance, lambda one: one._replace(type=near(one.type, chance) if chance.random() < 0.7 else some_type(chance))
+        schema, chance, lambda item: item._replace(type=near(item.type, chance) if chance.random() < 0.7 else some_type(chance))
     )
 
 
 def rename(schema: Changed, chance: random.Random) -> Changed:
     """Another name."""
-    return _another(schema, chance, lambda one: one._replace(name=chance.choice(NAMES)))
+    return _another(schema, chance, lambda item: item._replace(name=chance.choice(NAMES)))
 
 
 def redefault(schema: Changed, chance: random.Random) -> Changed:
     """Another default, or none."""
-    return _another(schema, chance, lambda one: one._replace(default=chance.choice((None, *DEFAULTS))))
+    return _another(schema, chance, lambda item: item._replace(default=chance.choice((None, *DEFAULTS))))
 
 
 def redefault_some(schema: Changed, chance: random.Random) -> Changed:
     """Another value of a default that there is."""
     ones = list(schema.arguments)
-    places = [at for at, one in enumerate(ones) if one.default is not None]
+    places = [at for at, argument in enumerate(ones) if argument.default is not None]
     if places:
         at = chance.choice(places)
         ones[at] = ones[at]._replace(default=chance.choice((None, "None", "1", "2", "1.", "True", "[1,1]", "[]", "'a'")))
@@ -243,12 +243,14 @@ def redefault_some(schema: Changed, chance: random.Random) -> Changed:
 def keyword(schema: Changed, chance: random.Random) -> Changed:
     """By name only from another place on."""
     at = chance.randint(0, len(schema.arguments))
-    return schema._replace(arguments=[one._replace(kwarg_only=place >= at) for place, one in enumerate(schema.arguments)])
+    return schema._replace(
+        arguments=[argument._replace(kwarg_only=place >= at) for place, argument in enumerate(schema.arguments)]
+    )
 
 
 def keyword_one(schema: Changed, chance: random.Random) -> Changed:
     """One argument by name only, or no longer; it moves behind or before the others."""
-    return _another(schema, chance, lambda one: one._replace(kwarg_only=not one.kwarg_only))
+    return _another(schema, chance, lambda item: item._replace(kwarg_only=not item.kwarg_only))
 
 
 def drop(schema: Changed, chance: random.Random) -> Changed:
@@ -271,7 +273,7 @@ def swap(schema: Changed, chance: random.Random) -> Changed:
 def add(schema: Changed, chance: random.Random) -> Changed:
     """A new argument, most often with a default and where it may stand."""
     ones = list(schema.arguments)
-    out = next((at for at, one in enumerate(ones) if one.kwarg_only and "!" in one.type), len(ones))
+    out = next((at for at, argument in enumerate(ones) if argument.kwarg_only and "!" in argument.type), len(ones))
     kind = chance.choice(
         (
             "int",
@@ -309,7 +311,7 @@ def add(schema: Changed, chance: random.Random) -> Changed:
 def add_out(schema: Changed, chance: random.Random) -> Changed:
     """An out argument more, somewhere among what is given by name."""
     ones = list(schema.arguments)
-    first = next((at for at, one in enumerate(ones) if one.kwarg_only), len(ones))
+    first = next((at for at, argument in enumerate(ones) if argument.kwarg_only), len(ones))
     at = len(ones) if chance.random() < 0.5 else chance.randint(first, len(ones))
     ones.insert(
         at,
@@ -343,7 +345,7 @@ def varied(schema: Changed, chance: random.Random) -> Changed:
     """Any number of arguments or returns, or no longer."""
     if chance.random() < 0.5:
         return schema._replace(varret=not schema.varret)
-    return schema._replace(vararg=not schema.vararg, arguments=[one._replace(default=None) for one in schema.arguments])
+    return schema._replace(vararg=not schema.vararg, arguments=[argument._replace(default=None) for argument in schema.arguments])
 
 
 def reoverloaded(schema: Changed, chance: random.Random) -> Changed:

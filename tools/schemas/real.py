@@ -47,9 +47,9 @@ def ask(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> dict[str, Any
         subprocess.run(
             [environment.python, SCRIPT, questions, answers], check=True, env=environment.environ(), stderr=subprocess.DEVNULL
         )
-        found: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
-    assert found["version"].split("+")[0] == RELEASE
-    return found
+        results: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
+    assert results["version"].split("+")[0] == RELEASE
+    return results
 
 
 def read(text: str) -> Schema | str:
@@ -62,7 +62,9 @@ def read(text: str) -> Schema | str:
 
 def facts(ones: Sequence[Argument]) -> list[list[Any]]:
     """What torch_schemas.py says of arguments."""
-    return [[one.name, one.default is not None, one.kwarg_only, one.is_out, one.size] for one in ones]
+    return [
+        [argument.name, argument.default is not None, argument.kwarg_only, argument.is_out, argument.size] for argument in ones
+    ]
 
 
 def why_unread(text: str, said: str) -> str:
@@ -110,7 +112,7 @@ def forward_cause(mine: CompatibilityResult, real: Any, reason: str) -> str | No
     """Where the forward causes differ; None where they do not."""
     if mine.compatible or real == "IndexError":
         return None
-    text = next(one for one in FORWARD if one in reason)
+    text = next(item for item in FORWARD if item in reason)
     if mine.cause not in FORWARD[text]:
         return f"the cause is {mine.cause}, 2.13.0 says {reason!r}"
     named = reason.split("'")[1] if text and text != "same number of out arguments" and "Out argument" not in reason else None

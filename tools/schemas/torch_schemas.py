@@ -16,7 +16,7 @@ from typing import Any
 
 def arguments(ones: Any) -> list[list[Any]]:
     """Arguments, or returns."""
-    return [[one.name, one.has_default_value(), one.kwarg_only, one.is_out, one.N] for one in ones]
+    return [[item.name, item.has_default_value(), item.kwarg_only, item.is_out, item.N] for item in ones]
 
 
 def asked(check: Any) -> Any:
@@ -38,8 +38,8 @@ def main() -> None:
             schema = torch._C.parse_schema(text)
         except (RuntimeError, IndexError, ValueError) as error:
             schemas.append(None)
-            said = str(error).strip().split("\n")
-            texts.append(next((line for line in said if line and line != " "), type(error).__name__))
+            message = str(error).strip().split("\n")
+            texts.append(next((line for line in message if line and line != " "), type(error).__name__))
             continue
         schemas.append(schema)
         texts.append([str(schema), arguments(schema.arguments), arguments(schema.returns)])

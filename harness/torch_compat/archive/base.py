@@ -78,12 +78,12 @@ class Findings(list[Damage]):
         left_out: how many are not listed.
     """
 
-    def __init__(self, found: Iterable[Damage] = ()) -> None:
+    def __init__(self, value: Iterable[Damage] = ()) -> None:
         super().__init__()
         self.left_out = 0
         self._codes: set[str] = set()
-        for one in found:
-            self.append(one)
+        for damage in value:
+            self.append(damage)
 
     def append(self, one: Damage) -> None:
         """Add a contradiction, or only count it."""
@@ -128,12 +128,12 @@ class Mapped(mmap.mmap):
 
     def __new__(cls, descriptor: int, length: int, offset: int = 0, path: str = "") -> Self:
         """Map a part of a file; 0 bytes stand for all of it."""
-        made = super().__new__(cls, descriptor, length, access=mmap.ACCESS_READ, offset=offset)
-        made.descriptor = os.dup(descriptor)
-        made.start = offset
-        made.path = path
-        made._read, made._at = b"", 0
-        return made
+        mapped = super().__new__(cls, descriptor, length, access=mmap.ACCESS_READ, offset=offset)
+        mapped.descriptor = os.dup(descriptor)
+        mapped.start = offset
+        mapped.path = path
+        mapped._read, mapped._at = b"", 0
+        return mapped
 
     def __getitem__(self, where: Any) -> Any:  # the stubs give an int for an index, which nobody asks for
         start, stop, _ = where.indices(len(self))
@@ -174,11 +174,11 @@ class Mapped(mmap.mmap):
         while start < stop:
             part = os.pread(self.descriptor, stop - start, self.start + start)
             if not part:
-                said = (
+                message = (
                     f"was truncated while being read: it had {self.start + len(self)} bytes, and now ends at {self.start + start}"
                 )
                 raise Corrupt(
-                    said, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
+                    message, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
                 )
             parts.append(part)
             start += len(part)

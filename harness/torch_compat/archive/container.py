@@ -108,8 +108,8 @@ def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
         else:
             archive = Archive(path, raw, container, allowance=allowance)
         if ends_like_zip(raw):
-            said = f"begins as a {container} and ends as a zip archive: readers may treat it as either"
-            archive.damage.append(Damage("polyglot", None, said, len(raw)))
+            message = f"begins as a {container} and ends as a zip archive: readers may treat it as either"
+            archive.damage.append(Damage("polyglot", None, message, len(raw)))
         return archive
     if ends_like_zip(raw):
         return _zip(path, raw, allowance)  # with data in front of it

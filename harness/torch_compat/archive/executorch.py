@@ -48,13 +48,13 @@ class _Reader:
         """In words."""
         root = self._u32(0)
         plans = list(self._tables(root, PLANS))
-        operators = sorted({self._operator(one) for plan in plans for one in self._tables(plan, OPERATORS)})
-        delegates = sorted({self._text(one, NAME) for plan in plans for one in self._tables(plan, DELEGATES)})
+        operators = sorted({self._operator(table) for plan in plans for table in self._tables(plan, OPERATORS)})
+        delegates = sorted({self._text(table, NAME) for plan in plans for table in self._tables(plan, DELEGATES)})
         at = self._field(root, 0)
         methods = ", ".join(self._text(plan, NAME) for plan in plans[:SHOWN]) or "none"
         shown = ", ".join(operators[:SHOWN]) + (f" and {len(operators) - SHOWN} more" if len(operators) > SHOWN else "")
-        said = f"version {self._u32(at) if at else 0}; methods: {methods}; {len(operators)} operators: {shown or 'none'}"
-        return f"{said}; delegates: {', '.join(delegates[:SHOWN])}" if delegates else said
+        message = f"version {self._u32(at) if at else 0}; methods: {methods}; {len(operators)} operators: {shown or 'none'}"
+        return f"{message}; delegates: {', '.join(delegates[:SHOWN])}" if delegates else message
 
     def _operator(self, table: int) -> str:
         name, overload = self._text(table, NAME), self._text(table, OVERLOAD)
@@ -66,8 +66,8 @@ class _Reader:
         return bytes(self.raw[at : at + size])
 
     def _u32(self, at: int) -> int:
-        found: int = struct.unpack("<I", self._part(at, 4))[0]
-        return found
+        result: int = struct.unpack("<I", self._part(at, 4))[0]
+        return result
 
     def _field(self, table: int, number: int) -> int:
         """The offset of a field; 0 if the table lacks it."""

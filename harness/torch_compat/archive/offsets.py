@@ -82,15 +82,15 @@ def calculated_offsets(
         alignment: what offsets of data are multiples of.
         cursor: where the first header stands.
     """
-    found = []
+    results = []
     for full_name_length, size, stored_size in records:
         if 0 < size < ZIP64_FROM > cursor:  # nearly all records: same result as the two functions if no zip64 field is needed
             start = cursor + LOCAL_HEADER + full_name_length + FIELD_HEADER
             start += -start % alignment
-            found.append((cursor, start))
+            results.append((cursor, start))
             cursor = start + stored_size + FOOTER
         else:
             start = data_offset(cursor, full_name_length, size, alignment)
-            found.append((cursor, start))
+            results.append((cursor, start))
             cursor = next_header_offset(cursor, start, size, stored_size)
-    return found
+    return results

@@ -96,11 +96,11 @@ class TarArchive(Archive):
         name = header[:100].split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
         stated = _number(header[CHECKSUM])
         # the sum counts its own field as spaces
-        found = sum(header) - sum(header[CHECKSUM]) + 8 * 0x20
+        result = sum(header) - sum(header[CHECKSUM]) + 8 * 0x20
         size = _number(header[124:136])
-        if stated != found:
-            said = f"the header of {name!r} has checksum {found}, but declares {stated}"
-            self._note("header-checksum", name, said, position)
+        if stated != result:
+            message = f"the header of {name!r} has checksum {result}, but declares {stated}"
+            self._note("header-checksum", name, message, position)
         if size is None:
             self._note("size-disagrees", name, f"has size {header[124:136]!r}, which is not a number", position)
             self._lost[name] = "has no size"
@@ -116,13 +116,13 @@ class TarArchive(Archive):
                 self._lost[name] = "has no size"
                 return -1
         if header[156:157] not in {b"0", b"\0"}:
-            said = f"has type {header[156:157]!r}; torch 0.1 wrote only regular files"
-            self._note("not-a-file", name, said, position)
+            message = f"has type {header[156:157]!r}; torch 0.1 wrote only regular files"
+            self._note("not-a-file", name, message, position)
         after = position + BLOCK + size
         if after > self.size:
-            said = f"is truncated: only {self.size - position - BLOCK} of {size} bytes are present"
-            self._note("cut-off", name, said, position)
-            self._lost[name] = said
+            message = f"is truncated: only {self.size - position - BLOCK} of {size} bytes are present"
+            self._note("cut-off", name, message, position)
+            self._lost[name] = message
             return -1
         end = after + -after % BLOCK
         if any(self.raw[after:end]):
@@ -130,8 +130,8 @@ class TarArchive(Archive):
         member = TarMember(name, position, size)
         self.members.append(member)
         if name in self._index:
-            said = f"appears more than once: at {self._index[name].header_offset} and at {position}"
-            self._note("duplicate-name", name, said, position)
+            message = f"appears more than once: at {self._index[name].header_offset} and at {position}"
+            self._note("duplicate-name", name, message, position)
         else:
             self._index[name] = member
         return end
@@ -140,8 +140,8 @@ class TarArchive(Archive):
         """Read a PAX header; return the offset of the next header, or -1 if reading cannot continue."""
         start, end = position + BLOCK, position + BLOCK + size
         if end > self.size or size > LONGEST_PAX:
-            said = f"is a PAX header of {size} bytes ({self.size - start} present); the limit is {LONGEST_PAX}"
-            self._note("cut-off" if end > self.size else "bad-pax", name, said, position)
+            message = f"is a PAX header of {size} bytes ({self.size - start} present); the limit is {LONGEST_PAX}"
+            self._note("cut-off" if end > self.size else "bad-pax", name, message, position)
             return -1
         self.allowance.expand(size)
         data, at = bytes(self.raw[start:end]), 0

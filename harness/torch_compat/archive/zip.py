@@ -76,10 +76,10 @@ class ZipArchive(Archive):
         self._places: dict[int, dict[str, int]] = {}  # by alignment: where the data of each record start, calculated
         self._name_records()
         self._lost: dict[str, str] = {}
-        for name, (said, offset) in directory.lost.items():
+        for name, (message, offset) in directory.lost.items():
             record = name.removeprefix(f"{self.folder}/") if self.members else name.partition("/")[2] or name
-            self._lost[record] = said
-            shared.note("cut-off", record, said, offset)
+            self._lost[record] = message
+            shared.note("cut-off", record, message, offset)
         directory.judge()
         self.torch = shared.torch
 
@@ -109,8 +109,8 @@ class ZipArchive(Archive):
             elif prefix:
                 self._shared.note("outside-folder", record, f"is outside the folder {self.folder!r}", member.header_offset)
             if record in index:
-                said = f"appears more than once: at {index[record].header_offset} and at {member.header_offset}"
-                self._shared.note("duplicate-name", record, said, member.header_offset)
+                message = f"appears more than once: at {index[record].header_offset} and at {member.header_offset}"
+                self._shared.note("duplicate-name", record, message, member.header_offset)
                 if member.named_alike() and not index[record].named_alike():  # the other one's name is what is damaged
                     index[record] = member
             else:
@@ -215,7 +215,7 @@ class ZipArchive(Archive):
     def _account(self) -> None:
         """Compare the ends of members with the starts of the next ones."""
         cursor, after = 0, ""
-        overlapping = {one.record for one in self.damage if one.code == "overlap"}
+        overlapping = {damage.record for damage in self.damage if damage.code == "overlap"}
         members = self.members if self._ordered else sorted(self.members, key=lambda member: member.header_offset)
         for member in members:
             start = member.header_offset
@@ -231,8 +231,8 @@ class ZipArchive(Archive):
         note, raw = self._shared.note, self.raw
         if start > end:
             if member is not None and member.record not in overlapping:
-                said = f"starts at {end}, before record {after!r} ends at {start}"
-                note("overlap", member.record, said, end)
+                message = f"starts at {end}, before record {after!r} ends at {start}"
+                note("overlap", member.record, message, end)
             return
         if start == 0 and end == self._shift:
             return  # said when it was opened
@@ -241,8 +241,8 @@ class ZipArchive(Archive):
         elif start == 0:
             note("junk-before", None, f"{end} bytes precede the first record", 0)
         else:
-            said = f"{end - start} unused bytes follow record {after!r}"
-            note("junk-between", after, said, start)
+            message = f"{end - start} unused bytes follow record {after!r}"
+            note("junk-between", after, message, start)
 
     def _unlisted(self, start: int, end: int) -> None:
         """Record each member between others that has no directory entry."""
@@ -252,8 +252,8 @@ class ZipArchive(Archive):
             self.allowance.spend(2 * MEMBER)
             name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
             record = name.removeprefix(f"{self.folder}/")
-            said = "has a local header but no entry in the central directory"
-            self._shared.note("unlisted-record", record, said, start)
+            message = "has a local header but no entry in the central directory"
+            self._shared.note("unlisted-record", record, message, start)
             start = find(raw, LOCAL_SIGNATURE, start + LOCAL_SIZE, end, self.allowance)
 
     # ----------------------------------------------------------------------------------------------------- offsets
@@ -290,14 +290,14 @@ class ZipArchive(Archive):
         """
         if not self.torch:
             return {}
-        found = self._places.get(alignment)
-        if found is None:
+        results = self._places.get(alignment)
+        if results is None:
             members = self.members
-            before = min(one.header_offset for one in members)  # bytes before the archive that it does not count
+            before = min(item.header_offset for item in members)  # bytes before the archive that it does not count
             offsets = self.calculated_offsets(alignment)
-            found = {one.record: before + place for one, (_, place) in zip(members, offsets, strict=True)}
-            self._places[alignment] = found
-        return found
+            results = {item.record: before + place for item, (_, place) in zip(members, offsets, strict=True)}
+            self._places[alignment] = results
+        return results
 
     def verify_offsets(self) -> None:
         """Compare calculated offsets with the local headers; each record at another offset is damage."""
@@ -310,13 +310,15 @@ class ZipArchive(Archive):
         for member in self.members:
             wanted = offsets.data_offset(cursor, member.name_length, member.size, alignment)
             try:
-                found = member.data_offset
+                result = member.data_offset
             except ArchiveError:  # recorded where it was raised; whatever follows is compared from where it stands
                 cursor = offsets.next_header_offset(cursor, wanted, member.size, member.stored_size)
                 continue
-            if (member.header_offset, found) != (cursor, wanted):
-                said = f"its data starts at {found} (header at {member.header_offset}), expected {wanted} (header at {cursor})"
-                self._shared.note("offset-disagrees", member.record, said, found)
+            if (member.header_offset, result) != (cursor, wanted):
+                message = (
+                    f"its data starts at {result} (header at {member.header_offset}), expected {wanted} (header at {cursor})"
+                )
+                self._shared.note("offset-disagrees", member.record, message, result)
                 self.moved.add(member.record)
-                wanted = found
+                wanted = result
             cursor = offsets.next_header_offset(member.header_offset, wanted, member.size, member.stored_size)

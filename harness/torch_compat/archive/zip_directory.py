@@ -106,14 +106,14 @@ class Directory:
         if votes in {2, 3}:
             votes += any(self._padded(member) for member in members[:3])
         shared.torch = votes >= 3
-        for code, one, detail, offset in self.wrong:
-            shared.note(code, one.record if one else None, detail, offset)
+        for code, item, detail, offset in self.wrong:
+            shared.note(code, item.record if item else None, detail, offset)
         if not self.ordered:
             self._overlaps()
         if shared.torch:
             for member, what in self.odd:
-                said = f"its directory entry has {what}, which torch's writer never writes"
-                shared.note("header-disagrees", member.record, said, member.header_offset)
+                message = f"its directory entry has {what}, which torch's writer never writes"
+                shared.note("header-disagrees", member.record, message, member.header_offset)
         if self.ends is not None:
             self._compare_ends(*self.ends)
 
@@ -128,8 +128,8 @@ class Directory:
         for member in sorted(self.members, key=lambda member: member.header_offset):
             start = member.header_offset
             if start < floor:
-                said = f"starts at {start}, before record {after!r} ends at {floor}"
-                self.shared.note("overlap", member.record, said, start)
+                message = f"starts at {start}, before record {after!r} ends at {floor}"
+                self.shared.note("overlap", member.record, message, start)
             end = start + LOCAL_SIZE + member.name_length + member.stored_size
             if end >= floor:
                 floor, after = end, member.record
@@ -140,8 +140,8 @@ class Directory:
         count, length, start = len(self.members), self.length, self.shared.directory - self.shift
         wanted = _torch_ends(count, length, start)
         if zip64 >= 0 and zip64 + ZIP64_SIZE <= len(raw):
-            found = ZIP64_END.unpack(raw[zip64 : zip64 + ZIP64_END.size])
-            for number, (what, here, there) in enumerate(zip(ZIP64_NAMES, found, wanted[:10], strict=True)):
+            result = ZIP64_END.unpack(raw[zip64 : zip64 + ZIP64_END.size])
+            for number, (what, here, there) in enumerate(zip(ZIP64_NAMES, result, wanted[:10], strict=True)):
                 if here != there and (self.shared.torch or number not in ZIP64_FREE):
                     note(
                         "zip64-end-disagrees",
@@ -150,8 +150,8 @@ class Directory:
                         zip64,
                     )
         if locator >= 0:
-            found = LOCATOR.unpack(raw[locator : locator + LOCATOR.size])
-            for what, here, there in zip(LOCATOR_NAMES, found, wanted[10:14], strict=True):
+            result = LOCATOR.unpack(raw[locator : locator + LOCATOR.size])
+            for what, here, there in zip(LOCATOR_NAMES, result, wanted[10:14], strict=True):
                 if here != there and not (what == "offset" and here + self.shift == zip64):
                     note(
                         "zip64-locator-disagrees",
@@ -160,15 +160,15 @@ class Directory:
                         locator,
                     )
         if end >= 0 and end + END_SIZE <= len(raw):
-            found = END.unpack(raw[end : end + END.size])
+            result = END.unpack(raw[end : end + END.size])
             exact = wanted[14:]
-            for what, here, there in zip(END_NAMES, found, exact, strict=True):
+            for what, here, there in zip(END_NAMES, result, exact, strict=True):
                 if here == there or what == "comment":
                     continue
                 if zip64 >= 0 and not self.shared.torch and here in {0xFFFF, IN_ZIP64}:
                     continue
                 note("end-record-disagrees", None, f"the end record states {what} {_value(here)}, expected {_value(there)}", end)
-            length = found[-1]
+            length = result[-1]
             behind = len(raw) - end - END_SIZE
             if length > behind:
                 note(
@@ -222,8 +222,8 @@ class Directory:
             if count and start < stop and raw[start : start + 4] == CENTRAL_SIGNATURE and self._lists_first(start, stop):
                 self._read(start, stop, start + length)
                 if start + length > stop:
-                    said = f"the end record places the end of the directory at {start + length}, but the next structure starts at {stop}"
-                    self._add("directory-disagrees", None, said, start)
+                    message = f"the end record places the end of the directory at {start + length}, but the next structure starts at {stop}"
+                    self._add("directory-disagrees", None, message, start)
                 return
         for _, length, start in statements:
             real = stop - length
@@ -231,11 +231,9 @@ class Directory:
                 if real > start and not self._lists_first(real, stop):
                     continue
                 self.shared.slip = real - start
-                said = "were inserted" if real > start else "are missing"
-                said = (
-                    f"the directory is at {real}, but the end record states {start}: {abs(real - start)} bytes {said} before it"
-                )
-                self._add("directory-moved", None, said, real)
+                message = "were inserted" if real > start else "are missing"
+                message = f"the directory is at {real}, but the end record states {start}: {abs(real - start)} bytes {message} before it"
+                self._add("directory-moved", None, message, real)
                 self._read(real, stop)
                 return
         self._recover("has no central directory at the offset in its end record", stop)
@@ -273,7 +271,7 @@ class Directory:
                 position = self._torn(previous, position, end)
                 previous = -1
                 continue
-            (signature, made, needs, flags, method, time, crc, stored, size, name_length, extra_length, comment_length, disk,
+            (signature, result, needs, flags, method, time, crc, stored, size, name_length, extra_length, comment_length, disk,
              internal, external, offset) = CENTRAL.unpack(raw[position : position + CENTRAL.size])  # fmt: skip
             start = position + CENTRAL_SIZE
             stop = start + name_length + extra_length + comment_length
@@ -289,7 +287,7 @@ class Directory:
                 name_length, extra_length = stop - start, 0
             raw_name = raw[start : start + name_length]
             zip64 = IN_ZIP64 in (stored, size, offset)
-            odd = made or disk or internal or external or comment_length
+            odd = result or disk or internal or external or comment_length
             if extra_length:
                 if zip64:
                     size, stored, offset = from_zip64(
@@ -304,10 +302,10 @@ class Directory:
             )
             members.append(member)
             if flags in FLAGS_OF_TORCH:
-                self.plain += made == 0
+                self.plain += result == 0
             if odd:
-                said = f"made by {made}, disk {disk}, attributes {internal} and {external}, {extra_length} bytes of extra fields, comment of {comment_length}"
-                self.odd.append((member, said))
+                message = f"made by {result}, disk {disk}, attributes {internal} and {external}, {extra_length} bytes of extra fields, comment of {comment_length}"
+                self.odd.append((member, message))
             if offset < floor:
                 self.ordered = False
             floor = offset + LOCAL_SIZE + name_length + stored
@@ -346,8 +344,8 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         if not shared.allowance.complete:
-            said = f"{why}; a file of {size} bytes is searched for records only if it is read in full"
-            raise Corrupt(said, where=shared.path, code="no-directory")
+            message = f"{why}; a file of {size} bytes is searched for records only if it is read in full"
+            raise Corrupt(message, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
         if directory >= 0:  # the only evidence left: it tells which records are missing
@@ -378,15 +376,15 @@ class Directory:
                 self._add("junk-between", last, f"{after - position} unused bytes follow it", position)
                 position = after
                 continue
-            found = walk.member(shared, position)
-            if isinstance(found, Member):
-                self.members.append(found)
-                self.plain += found.flags in FLAGS_OF_TORCH
-                padded += self._padded(found)
+            member = walk.member(shared, position)
+            if isinstance(member, Member):
+                self.members.append(member)
+                self.plain += member.flags in FLAGS_OF_TORCH
+                padded += self._padded(member)
                 position = walk.end
             else:
-                name, said = found
-                self.lost[name] = said, position
+                name, message = member
+                self.lost[name] = message, position
                 position = walk.end
         shared.directory = min(position, size)
         if stop > position and raw[position : position + 4] == CENTRAL_SIGNATURE:
@@ -434,20 +432,20 @@ class _Walk:
         if IN_ZIP64 in {stored, length}:
             length, stored, _ = from_zip64(extra, length, stored, 0)
         if flags & DESCRIBED and not stored:
-            found = self._descriptor(data)
-            if found is None:
+            result = self._descriptor(data)
+            if result is None:
                 after = find(raw, LOCAL_SIGNATURE, data, size, self.allowance)
                 self.end = size if after < 0 else after
                 ends = "the file ends inside it, or" if after < 0 else ""
                 return lost, f"{ends} its end cannot be found: {self.end - data} bytes follow its local header".strip()
-            crc, stored, length, self.end = found
+            crc, stored, length, self.end = result
         else:
             self.end = data + stored
             if self.end > size:
-                said = f"is truncated: only {size - data} of {stored} bytes are present"
+                message = f"is truncated: only {size - data} of {stored} bytes are present"
                 after = find(raw, LOCAL_SIGNATURE, start, size, self.allowance)
                 self.end = size if after < 0 else after
-                return lost, said
+                return lost, message
         name = decode(raw_name, flags)
         return Member(shared, raw_name, name, needs, flags, method, time, crc, stored, length, position, zip64)
 

@@ -209,8 +209,8 @@ class Member:
             return
         named = start + LOCAL_SIZE
         if named > shared.directory:
-            said = f"the directory states that its local header starts at {start}, but records end at {shared.directory}"
-            self._spoil("cut-off", said, start)
+            message = f"the directory states that its local header starts at {start}, but records end at {shared.directory}"
+            self._spoil("cut-off", message, start)
             return
         local = LOCAL.unpack(raw[start : start + LOCAL.size])
         length = self.name_length
@@ -262,23 +262,25 @@ class Member:
                 return
             shared.note("bad-signature", self.record, f"its local header starts with {signature.hex(' ')}", start)
         if name != self._name:
-            said = f"its local header has the name {_shown(name)}, but the directory has {self.name!r}"
-            shared.note("name-disagrees", self.record, said, named)
+            message = f"its local header has the name {_shown(name)}, but the directory has {self.name!r}"
+            shared.note("name-disagrees", self.record, message, named)
         entry = (self.needs, self.flags, self.method, self.time)
         for number, (what, here, there) in enumerate(zip(FIELDS, local[1:5], entry, strict=True)):
             if here != there and (torch or (number and (number != 1 or (here ^ there) & COMPARED_FLAGS))):
-                said = f"its local header has {what} {here:#x}, but the directory has {there:#x}"
-                shared.note("header-disagrees", self.record, said, start)
+                message = f"its local header has {what} {here:#x}, but the directory has {there:#x}"
+                shared.note("header-disagrees", self.record, message, start)
         described = bool(self.flags & DESCRIBED) if self.flags == flags or not torch else self.size > 0
         extra = raw[named + name_length : named + name_length + extra_length]
         if torch:
             length = self._torch_extra(extra, named + name_length)
             if crc or stored or size:
-                said = f"its local header states checksum {crc:#010x} and sizes {stored}, {size}; torch's writer leaves these 0"
-                shared.note("size-disagrees" if stored or size else "crc-disagrees", self.record, said, start)
+                message = (
+                    f"its local header states checksum {crc:#010x} and sizes {stored}, {size}; torch's writer leaves these 0"
+                )
+                shared.note("size-disagrees" if stored or size else "crc-disagrees", self.record, message, start)
             if not described and (self.size or self.stored_size or self.crc):
-                said = "is marked as empty in its flags, but the directory has sizes and a checksum for it"
-                shared.note("size-disagrees", self.record, said, start)
+                message = "is marked as empty in its flags, but the directory has sizes and a checksum for it"
+                shared.note("size-disagrees", self.record, message, start)
                 self._stored = self._size = self._crc = 0
         else:
             length = 0
@@ -315,12 +317,12 @@ class Member:
             wanted = ZIP64_FIELD.to_bytes(2, "little") + len(wanted).to_bytes(2, "little") + wanted
         self._padding = _padding_field(extra)
         if extra != wanted + padding(len(extra) - len(wanted)):
-            said = "its local header should end with "
-            said += "a zip64 field and " if wanted else ""
-            said += (
+            message = "its local header should end with "
+            message += "a zip64 field and " if wanted else ""
+            message += (
                 f"a padding field ('FB', a length, then only 'Z') of {len(extra)} bytes in total, but ends with {_shown(extra)}"
             )
-            self._shared.note("padding-disagrees", self.record, said, offset)
+            self._shared.note("padding-disagrees", self.record, message, offset)
         field = extra[len(wanted) : len(wanted) + 4]
         return len(wanted) + 4 + int.from_bytes(field[2:], "little") if field[:2] == b"FB" else len(extra)
 
@@ -332,7 +334,7 @@ class Member:
         if not described:
             self._offset, self._end = places[0], places[0] + stored
         else:
-            found = next(
+            result = next(
                 (
                     (place, length, end)
                     for place in places
@@ -342,24 +344,24 @@ class Member:
                 None,
             )
             self._descriptor = True
-            if found is None:
+            if result is None:
                 self._offset = places[0]
                 self._wrong_descriptor(wide=wide)
             else:
-                self._offset, self._stored, self._end = found
+                self._offset, self._stored, self._end = result
                 if self._offset != places[0]:
-                    said = f"its data starts at {self._offset}, but at {places[0]} according to its local header"
-                    shared.note("header-disagrees", self.record, said, self.header_offset)
+                    message = f"its data starts at {self._offset}, but at {places[0]} according to its local header"
+                    shared.note("header-disagrees", self.record, message, self.header_offset)
                 if self._stored != stored:
-                    said = f"has {self._stored} stored bytes, but the directory has {stored}"
-                    shared.note("size-disagrees", self.record, said, self._offset)
+                    message = f"has {self._stored} stored bytes, but the directory has {stored}"
+                    shared.note("size-disagrees", self.record, message, self._offset)
         if self._offset + self._stored > shared.directory:
-            said = f"should have {self._stored} bytes at offset {self._offset}, but records end at {shared.directory}"
-            self._spoil("cut-off", said, self._offset)
+            message = f"should have {self._stored} bytes at offset {self._offset}, but records end at {shared.directory}"
+            self._spoil("cut-off", message, self._offset)
             self._offset = self._end = -1
         elif self.method == STORED and self._stored != self._size:
-            said = f"declares a size of {self._size} bytes, but stores {self._stored} bytes uncompressed"
-            self._spoil("size-disagrees", said, self._offset)
+            message = f"declares a size of {self._size} bytes, but stores {self._stored} bytes uncompressed"
+            self._spoil("size-disagrees", message, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
         """The end of the data descriptor if it is at an offset and agrees with the directory, else 0."""
@@ -395,12 +397,12 @@ class Member:
         if signature != DESCRIPTOR_SIGNATURE:
             shared.note("bad-descriptor", self.record, f"its data descriptor starts with {signature.hex(' ')}", at)
         if not same[0]:
-            said = f"its data descriptor has checksum {numbers[0]:#010x}, but the directory has {self.crc:#010x}"
-            shared.note("crc-disagrees", self.record, said, at)
+            message = f"its data descriptor has checksum {numbers[0]:#010x}, but the directory has {self.crc:#010x}"
+            shared.note("crc-disagrees", self.record, message, at)
             self._crc = numbers[0]
         if not (same[1] and same[2]):
-            said = f"its data descriptor has sizes {numbers[1]}, {numbers[2]}, but the directory has {stated[1]}, {stated[2]}"
-            shared.note("size-disagrees", self.record, said, at)
+            message = f"its data descriptor has sizes {numbers[1]}, {numbers[2]}, but the directory has {stated[1]}, {stated[2]}"
+            shared.note("size-disagrees", self.record, message, at)
             self._other_size = numbers[2]
             if self.method == STORED and numbers[2] == self._stored:
                 self._size = numbers[2]
@@ -420,13 +422,13 @@ class Member:
             end = offset + self._stored
             data = shared.view[offset:end] if mapped else memoryview(shared.raw[offset:end])
         if self.flags & ENCRYPTED:
-            said = "is encrypted, which torch's writer never does"
-            raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="encrypted")
+            message = "is encrypted, which torch's writer never does"
+            raise Unsupported(message, where=f"{shared.path}, record {self.record!r}", code="encrypted")
         if self.method == DEFLATED:
             data = memoryview(self._inflated(shared.raw[offset : offset + self._stored]))
         elif self.method != STORED:
-            said = f"is compressed with method {self.method}; torch's writer stores (0) or deflates (8)"
-            raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="compression")
+            message = f"is compressed with method {self.method}; torch's writer stores (0) or deflates (8)"
+            raise Unsupported(message, where=f"{shared.path}, record {self.record!r}", code="compression")
         if check and self.state < 2:
             self.state = 2
             if self.method == STORED:
@@ -435,8 +437,8 @@ class Member:
                     raise self._refuse("overlap", "the declared record sizes add up to more than the file size")
             if self.method == STORED and self._stored > WINDOW:
                 if not shared.allowance.complete:
-                    said = "the file was not read in full: checksums of large records were not verified"
-                    shared.allowance.omit("checksums", said)
+                    message = "the file was not read in full: checksums of large records were not verified"
+                    shared.allowance.omit("checksums", message)
                     return data
                 crc = 0
                 for part in windows(shared.raw, offset, offset + self._stored):
@@ -486,8 +488,8 @@ class Member:
             if self.crc == 0 or self._crc == 0:
                 self.protected = False
             elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
-                said = f"its bytes have checksum {crc:#010x}, expected {self.crc:#010x}"
-                raise self._spoil("crc-mismatch", said, self._offset)
+                message = f"its bytes have checksum {crc:#010x}, expected {self.crc:#010x}"
+                raise self._spoil("crc-mismatch", message, self._offset)
 
     def _pay(self, stored: int, size: int) -> None:
         """Pay for inflating so many bytes to so many.
@@ -513,25 +515,25 @@ class Member:
         shared, sizes = self._shared, (self._size, self._other_size)
         size = max(sizes)
         if size > shared.allowance.whole:
-            said = f"must be read in one piece, and expands to {size} bytes; the limit is {shared.allowance.whole}"
-            raise self._refuse("too-large", said)
+            message = f"must be read in one piece, and expands to {size} bytes; the limit is {shared.allowance.whole}"
+            raise self._refuse("too-large", message)
         self._pay(len(data), size)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            found = inflater.decompress(data, size + 1)
+            result = inflater.decompress(data, size + 1)
         except zlib.error as error:
             raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
-        self._compare_length(len(found), sizes, whole=inflater.eof, more=bool(inflater.unused_data))
-        return found
+        self._compare_length(len(result), sizes, whole=inflater.eof, more=bool(inflater.unused_data))
+        return result
 
     def _compare_length(self, length: int, sizes: tuple[int, int], *, whole: bool, more: bool) -> None:
         """Compare the inflated length with the stated ones."""
         if length in sizes and whole and not more:
             return
-        said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, expected {self._size}"
+        message = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, expected {self._size}"
         if length in sizes:
-            said = "has bytes after its compressed data" if whole else "ends before its compressed data ends"
-        raise self._spoil("size-disagrees", said, self._offset)
+            message = "has bytes after its compressed data" if whole else "ends before its compressed data ends"
+        raise self._spoil("size-disagrees", message, self._offset)
 
     def _refuse(self, code: str, detail: str) -> Unsafe:
         shared = self._shared

@@ -26,9 +26,9 @@ class WholeWords(click.HelpFormatter):
         """Write paragraphs, which empty lines separate. As in click, a paragraph that begins with a backspace keeps its lines."""
         margin = " " * self.current_indent
         shown: list[str] = []
-        for one in re.split(r"\n\s*\n", text.strip("\n")):
-            kept = one.lstrip().startswith("\b")
-            lines = one.replace("\b", "").strip("\n").split("\n") if kept else [" ".join(one.split())]
+        for item in re.split(r"\n\s*\n", text.strip("\n")):
+            kept = item.lstrip().startswith("\b")
+            lines = item.replace("\b", "").strip("\n").split("\n") if kept else [" ".join(item.split())]
             shown.append("\n".join(part for line in lines for part in wrapped(margin + line, self.width, hanging=4 * kept)))
         self.write("\n\n".join(shown) + "\n")
 
@@ -52,7 +52,7 @@ class WholeWords(click.HelpFormatter):
             self.write("\n".join(wrapped(f"{usage}{args}".rstrip(), self.width, hanging=len(usage))) + "\n")
             return
         self.write(f"{usage.rstrip()}\n")
-        self.write("".join(f"    {one}\n" for one in args.split()))
+        self.write("".join(f"    {part}\n" for part in args.split()))
 
 
 class WithCommands(click.Group):
@@ -62,4 +62,4 @@ class WithCommands(click.Group):
         """Write the commands, each with its first sentence."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in commands if one is not None])
+            formatter.write_dl([(name, item.get_short_help_str(limit=1000)) for name, item in commands if item is not None])

@@ -68,7 +68,7 @@ def screen(found: Inspected, width: int, *, tree: bool, code: bool) -> str:
     lines = [_plain(found.path), *_labelled(_entries(found), width)]
     if found.facts is not None:
         if tree:
-            lines += ["", "Contents", *(f"  {_plain(one)}" for one in contents(found.facts))]
+            lines += ["", "Contents", *(f"  {_plain(content)}" for content in contents(found.facts))]
         if code:
             lines += ["", *_code(found.facts)]
     return "\n".join(lines) + "\n"
@@ -83,65 +83,75 @@ def _labelled(entries: Iterator[tuple[str, Sequence[str]]], width: int) -> Itera
             yield f"  {label if number == 0 else '':<{LABEL}}{line}"
 
 
-def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
-    facts = found.facts
+def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
+    facts = inspected.facts
     if facts is not None:
         yield "format", [facts.name]
         yield "contents", [_kind(*kind_of(facts))]
-    elif found.other is not None and found.error is None:
-        yield "format", [f"{found.other}, not a PyTorch archive"]
-    if found.size is not None:
-        yield "size", [f"{found.size:,} bytes"]
-        yield "sha256", [found.sha256 or "not calculated"]
+    elif inspected.other is not None and inspected.error is None:
+        yield "format", [f"{inspected.other}, not a PyTorch archive"]
+    if inspected.size is not None:
+        yield "size", [f"{inspected.size:,} bytes"]
+        yield "sha256", [inspected.sha256 or "not calculated"]
     if facts is not None:
         yield "written by", [_producer(facts.producer)]
-    if found.needs is not None:
-        yield "read by torch", [_spans(found.needs)]
-        yield "because", [text for one in found.needs.reasons for text in (_plain(one.needs), f"  {_plain(one.because)}")]
-        yield "how to load", list(_ways(found.needs))
-        yield "needs", [_module(one) for one in found.needs.beside]
-        yield "weights_only", list(_weights_only(found.needs))
-        yield "advisories", [_advisory(one) for one in found.needs.advisories]
+    if inspected.needs is not None:
+        yield "read by torch", [_spans(inspected.needs)]
+        yield (
+            "because",
+            [text for reason in inspected.needs.reasons for text in (_plain(reason.needs), f"  {_plain(reason.because)}")],
+        )
+        yield "how to load", list(_ways(inspected.needs))
+        yield "needs", [_module(item) for item in inspected.needs.beside]
+        yield "weights_only", list(_weights_only(inspected.needs))
+        yield "advisories", [_advisory(advisory) for advisory in inspected.needs.advisories]
     if facts is not None:
         yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
-        yield "changes", list(_changes(found))
+        yield "changes", list(_changes(inspected))
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
-    yield "on the CPU", [_computed(one) for one in found.sixteen_bits]
-    dangers = found.dangers
+    yield "on the CPU", [_computed(bit) for bit in inspected.sixteen_bits]
+    dangers = inspected.dangers
     if dangers:
         more = [f"and {len(dangers) - MOST} more"] if len(dangers) > MOST else []
         yield (
             "dangers",
-            [_danger(*one) for one in dangers[:MOST]] + more,
+            [_danger(*danger) for danger in dangers[:MOST]] + more,
         )
-    if facts is not None or found.damage:
-        more = [f"and {len(found.damage) - MOST} more"] if len(found.damage) > MOST else []
-        yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]
+    if facts is not None or inspected.damage:
+        more = [f"and {len(inspected.damage) - MOST} more"] if len(inspected.damage) > MOST else []
+        yield (
+            "damage",
+            [_damage(damage.code, damage.record, damage.detail) for damage in inspected.damage[:MOST]] + more or ["none"],
+        )
     yield (
         "contains",
-        [f"{shown(one.path.removeprefix(found.path)[1:])}: {_inner(one)}" for one in found.contains[:MOST]]
-        + [f"and {len(found.contains) - MOST} more"] * (len(found.contains) > MOST),
+        [f"{shown(item.path.removeprefix(inspected.path)[1:])}: {_inner(item)}" for item in inspected.contains[:MOST]]
+        + [f"and {len(inspected.contains) - MOST} more"] * (len(inspected.contains) > MOST),
     )
-    yield "fails", [f"--fail-on {one}" for one in found.fails]
-    yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
-    if found.error is not None and not (found.damage and found.needs is not None):  # otherwise the damage already states it
-        yield "error", [f"{found.error.code}: {_plain(found.message)}"]
+    yield "fails", [f"--fail-on {fail}" for fail in inspected.fails]
+    yield "not checked", [f"{what}: {because}" for what, because in inspected.omitted.items()]
+    if inspected.error is not None and not (
+        inspected.damage and inspected.needs is not None
+    ):  # otherwise the damage already states it
+        yield "error", [f"{inspected.error.code}: {_plain(inspected.message)}"]
 
 
-def _inner(one: Inspected) -> str:
+def _inner(inspected: Inspected) -> str:
     """The text for an archive inside another file."""
-    if one.error is not None:
-        return f"{one.error.code}: {_plain(one.message)}"
-    return f"{one.facts.name if one.facts else '-'}, read by torch {_spans(one.needs)}"
+    if inspected.error is not None:
+        return f"{inspected.error.code}: {_plain(inspected.message)}"
+    return f"{inspected.facts.name if inspected.facts else '-'}, read by torch {_spans(inspected.needs)}"
 
 
 def _kind(kind: str, about: dict[str, Any]) -> str:
     """The kind of file in one line, for display."""
-    said = kind.replace("-", " ")
+    message = kind.replace("-", " ")
     return (
-        f"{said} ({', '.join(_detail(name, value) for name, value in about.items() if value)})" if any(about.values()) else said
+        f"{message} ({', '.join(_detail(name, value) for name, value in about.items() if value)})"
+        if any(about.values())
+        else message
     )
 
 
@@ -149,7 +159,7 @@ def _detail(name: str, value: Any) -> str:
     if value is True:
         return name
     if isinstance(value, dict):
-        text = ", ".join(f"{key}: {one}" for key, one in islice(value.items(), MOST))
+        text = ", ".join(f"{key}: {item}" for key, item in islice(value.items(), MOST))
     elif isinstance(value, list):
         text = " ".join(map(str, value[:MOST])) + (f" and {len(value) - MOST} more" if len(value) > MOST else "")
     else:
@@ -157,11 +167,11 @@ def _detail(name: str, value: Any) -> str:
     return f"{name}: {text}"
 
 
-def _computed(one: dict[str, Any]) -> str:
+def _computed(item: dict[str, Any]) -> str:
     spans = ", ".join(
-        span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
+        span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in item["computed_by"]
     )
-    return f"{one['operator']} with {one['dtype']}: {f'supported only by {spans}' if spans else 'not supported by any release'}"
+    return f"{item['operator']} with {item['dtype']}: {f'supported only by {spans}' if spans else 'not supported by any release'}"
 
 
 def _danger(name: str, record: str, because: str) -> str:
@@ -178,13 +188,13 @@ def _producer(producer: Producer | None) -> str:
         return "unknown"
     first, last = producer.first, producer.last
     if producer.torch is not None:
-        said = f"torch {shown(producer.torch)}"
+        message = f"torch {shown(producer.torch)}"
     elif first and last:
-        said = f"torch {first}" if first == last else f"torch {first} to {last}"
+        message = f"torch {first}" if first == last else f"torch {first} to {last}"
     else:
-        said = f"torch {first} or newer" if first else f"torch {last} or older"
+        message = f"torch {first} or newer" if first else f"torch {last} or older"
     python = f", Python {shown(producer.python)}" if producer.python else ""
-    return f"{said}{python} ({_plain(', '.join(producer.because))})"
+    return f"{message}{python} ({_plain(', '.join(producer.because))})"
 
 
 def _stated(facts: Facts) -> Iterator[str]:
@@ -211,7 +221,7 @@ def _stated(facts: Facts) -> Iterator[str]:
 def _schema(stated: str) -> str:
     """A schema version of exported programs: the releases that write it, and those that read its major version."""
     major, rules = stated.partition(".")[0], packaged_rules()
-    written = next((one.releases for one in packaged_log() if one.label == stated), ())
+    written = next((version.releases for version in packaged_log() if version.label == stated), ())
     writers = f"written by torch {', '.join(written)}" if written else "not written by any recorded release"
     takers, _ = rules.formats.get(("export-schema", int(major)), (0, ""))
     return (
@@ -236,7 +246,7 @@ def _ways(needs: Needs) -> Iterator[str]:
     """The calls that load it, each with its releases on one line; several statements go below it. A call that runs code is marked."""
     for way in needs.how_to_load:
         runs = ", runs code chosen by the file" if way.runs_code else ""
-        other = [one.package for one in way.needs if one.package and one not in needs.beside]
+        other = [need.package for need in way.needs if need.package and need not in needs.beside]
         beside = f", with {' and '.join(dict.fromkeys(other))}" if other else ""
         where, statements = f"{_named(way.releases)}{beside}{runs}", way.statements
         if len(statements) == 1:
@@ -248,24 +258,24 @@ def _ways(needs: Needs) -> Iterator[str]:
         yield "no release is known to load it"
 
 
-def _changes(found: Inspected) -> Iterator[str]:
+def _changes(inspected: Inspected) -> Iterator[str]:
     """The releases with the same results, then one line per change since the file was written; other changes are only counted.
 
     A program that ran when it was saved did not use calls that were refused then, so changes that make releases accept more come last.
     """
-    changes = found.changes_of_meaning
-    if not changes or found.needs is None:
+    changes = inspected.changes_of_meaning
+    if not changes or inspected.needs is None:
         return
-    met = [one for one in changes if one.written != "after"]
-    first = min((one.since for one in met), key=Release, default=None)
+    met = [change for change in changes if change.written != "after"]
+    first = min((change.since for change in met), key=Release, default=None)
     since = f"; may fail as of {first}, because" if first else ""
-    yield f"loads in {_spans(found.needs)}; gives the same results in {_named(alike(found.needs, changes))}{since}"
+    yield f"loads in {_spans(inspected.needs)}; gives the same results in {_named(alike(inspected.needs, changes))}{since}"
     by_id: dict[str, list[ChangeOfMeaning]] = {}
-    for one in sorted(met, key=lambda change: change.kind == "accepted"):
-        by_id.setdefault(one.id, []).append(one)
-    for one, *others in islice(by_id.values(), MOST):
-        names = ", ".join([one.operator, *(other.operator for other in others)])
-        yield f"{one.since}: {names}: before: {one.before}; since then: {one.after} ({one.id})"
+    for meaning in sorted(met, key=lambda change: change.kind == "accepted"):
+        by_id.setdefault(meaning.id, []).append(meaning)
+    for meaning, *others in islice(by_id.values(), MOST):
+        names = ", ".join([meaning.operator, *(other.operator for other in others)])
+        yield f"{meaning.since}: {names}: before: {meaning.before}; since then: {meaning.after} ({meaning.id})"
     if len(by_id) > MOST:
         yield f"and {len(by_id) - MOST} more (--format json)"
     older = len({change.id for change in changes}) - len(by_id)
@@ -274,14 +284,14 @@ def _changes(found: Inspected) -> Iterator[str]:
         yield f"{older} older change{plural}: releases older than the change still compute {them} the old way; see --format json"
 
 
-def _module(one: RequiredModule) -> str:
+def _module(module: RequiredModule) -> str:
     """A module and where it comes from."""
-    package = f" (package {one.package})" if one.package else ""
-    return f"{shown(one.module)}{package}{f': {one.because}' if one.because else ''}"
+    package = f" (package {module.package})" if module.package else ""
+    return f"{shown(module.module)}{package}{f': {module.because}' if module.because else ''}"
 
 
-def _advisory(one: LoaderAdvisory) -> str:
-    return f"{one.id}: torch {_named(one.releases)}, {one.call}: {one.summary}; safe: {one.safe}"
+def _advisory(advisory: LoaderAdvisory) -> str:
+    return f"{advisory.id}: torch {_named(advisory.releases)}, {advisory.call}: {advisory.summary}; safe: {advisory.safe}"
 
 
 def _weights_only(needs: Needs) -> Iterator[str]:
@@ -291,13 +301,13 @@ def _weights_only(needs: Needs) -> Iterator[str]:
         return
     groups: list[tuple[list[str], str]] = []
     for release, refusal in needs.weights_only.items():
-        said = "accepted" if refusal is None else f"refused: {_plain(refusal.detail)}"
-        if groups and groups[-1][1] == said:
+        message = "accepted" if refusal is None else f"refused: {_plain(refusal.detail)}"
+        if groups and groups[-1][1] == message:
             groups[-1][0].append(release)
         else:
-            groups.append(([release], said))
-    for releases, said in groups[:MOST]:
-        yield f"{releases[0]} to {releases[-1]}: {said}" if len(releases) > 1 else f"{releases[0]}: {said}"
+            groups.append(([release], message))
+    for releases, message in groups[:MOST]:
+        yield f"{releases[0]} to {releases[-1]}: {message}" if len(releases) > 1 else f"{releases[0]}: {message}"
     first = next((release for release, default in needs.weights_only_default.items() if default), None)
     if first is not None:
         yield f"(the default since {first})"
@@ -324,17 +334,17 @@ def _storages(facts: Facts) -> Iterator[str]:
     if not storages:
         yield "none"
         return
-    dtypes = Counter(one.dtype or "(dtype not stated)" for one in storages)
+    dtypes = Counter(storage.dtype or "(dtype not stated)" for storage in storages)
     kinds = ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common())
-    yield f"{len(storages)}, {sum(one.nbytes for one in storages):,} bytes: {kinds}"
+    yield f"{len(storages)}, {sum(storage.nbytes for storage in storages):,} bytes: {kinds}"
     order = "" if facts.byteorder is None else f"{facts.byteorder}-endian, "
     aligned = "" if facts.storage_alignment is None else f"aligned to {facts.storage_alignment}, "
-    known = sum(one.calculated_offset is not None for one in storages)
+    known = sum(storage.calculated_offset is not None for storage in storages)
     yield f"{order}{aligned}{known} of {len(storages)} offsets can be calculated without reading the file"
-    whys = Counter(one.why for one in storages if one.calculated_offset is None and one.why)
+    whys = Counter(storage.why for storage in storages if storage.calculated_offset is None and storage.why)
     for why, count in whys.most_common(3):
         yield f"{count} cannot: {_plain(why)}"
-    absent = sum(one.absent for one in storages)
+    absent = sum(storage.absent for storage in storages)
     if absent:
         yield f"{absent} absent: space is reserved, but the data was never written"
 
@@ -345,5 +355,5 @@ def _code(facts: Facts) -> Iterator[str]:
         yield "No TorchScript source"
     for record, text in sources.items():
         yield f"Source of {shown(record)}"
-        for one in text.split("\n"):
-            yield f"  {_plain(one)}"
+        for part in text.split("\n"):
+            yield f"  {_plain(part)}"

@@ -35,21 +35,21 @@ def marks_of(found: Inspected) -> tuple[Mark, ...]:
     return tuple((rule, level, text, found.path) for rule, level, text in _marks(found))
 
 
-def _marks(found: Inspected) -> Iterator[tuple[str, str, str]]:
-    yield LOOKED_AT, NOTE, found.sha256 or ""
-    if found.error is not None and not (found.damage and found.needs is not None):
-        yield "inspect-error", ERROR, found.message or found.error.message
-    damage = ERROR if found.error is not None or "damage" in found.fails else WARNING
-    for one in found.damage:
-        yield "inspect-damage", damage, f"{one.code}: {f'{one.record}: ' if one.record else ''}{one.detail}"
-    danger = ERROR if "danger" in found.fails else WARNING
-    for name, record, because in found.dangers:
+def _marks(inspected: Inspected) -> Iterator[tuple[str, str, str]]:
+    yield LOOKED_AT, NOTE, inspected.sha256 or ""
+    if inspected.error is not None and not (inspected.damage and inspected.needs is not None):
+        yield "inspect-error", ERROR, inspected.message or inspected.error.message
+    damage = ERROR if inspected.error is not None or "damage" in inspected.fails else WARNING
+    for item in inspected.damage:
+        yield "inspect-damage", damage, f"{item.code}: {f'{item.record}: ' if item.record else ''}{item.detail}"
+    danger = ERROR if "danger" in inspected.fails else WARNING
+    for name, record, because in inspected.dangers:
         yield "inspect-danger", danger, f"{name} in {record}: {because}"
-    changes = ERROR if "changes" in found.fails else NOTE
-    for change in found.changes_of_meaning:
+    changes = ERROR if "changes" in inspected.fails else NOTE
+    for change in inspected.changes_of_meaning:
         if change.written != "after":
             yield "inspect-changes", changes, f"{change.operator} since {change.since}: {change.before}; now {change.after}"
-    for condition in found.fails:
+    for condition in inspected.fails:
         what, colon, release = condition.partition(":")
         if colon and what == "release":
             yield "inspect-release", ERROR, f"torch {release} does not load it with default arguments"
@@ -57,7 +57,7 @@ def _marks(found: Inspected) -> Iterator[tuple[str, str, str]]:
 
 def run_of(marks: Iterable[Mark], exit_status: int) -> CommandReport:
     """A run over files. Its date is that of the newest known release, never the clock's, and its evidence consists of the files."""
-    found: list[FindingEntry] = []
+    results: list[FindingEntry] = []
     digest = hashlib.sha256()
     files = 0
     levels: dict[str, int] = {ERROR: 0, WARNING: 0, NOTE: 0}
@@ -67,8 +67,8 @@ def run_of(marks: Iterable[Mark], exit_status: int) -> CommandReport:
             digest.update(f"{text}\0{path}\0".encode("utf-8", "surrogateescape"))
             continue
         levels[level] += 1
-        found.append(FindingEntry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
+        results.append(FindingEntry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
     title = f"torch-compat inspect: {files} files"
     listed = Listed.every(entries_of(packaged("policies", "torch"), ["releases"])["release"])
     newest = max(release.date for release in listed).isoformat()
-    return CommandReport(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(found), dict(RULES))
+    return CommandReport(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(results), dict(RULES))

@@ -38,19 +38,19 @@ def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] |
     tree = code = False
     format_ = "text"
     left = iter(arguments)
-    for one in left:
-        if one in {"--format", "--format=json", "--format=text"}:
-            format_ = one[9:] or next(left, "")
+    for argument in left:
+        if argument in {"--format", "--format=json", "--format=text"}:
+            format_ = argument[9:] or next(left, "")
             if format_ not in {"json", "text"}:
                 return None
-        elif one == "--tree":
+        elif argument == "--tree":
             tree = True
-        elif one == "--code":
+        elif argument == "--code":
             code = True
-        elif one.startswith("-"):
+        elif argument.startswith("-"):
             return None
         else:
-            paths.append(one)
+            paths.append(argument)
     return (tuple(paths), tree, code, format_) if paths else None
 
 
@@ -109,9 +109,9 @@ def inspected(
 
 
 def _noted(rendered: Iterator[Rendered], marks: list[Mark]) -> Iterator[Rendered]:
-    for one in rendered:
-        marks += one[2]
-        yield one
+    for item in rendered:
+        marks += item[2]
+        yield item
 
 
 RELEASE = "release:"
@@ -139,28 +139,28 @@ def condition(given: str) -> str:
     return f"{RELEASE}{release}"
 
 
-def _met(found: Inspected, conditions: Iterable[str]) -> Iterator[str]:
+def _met(value: Inspected, conditions: Iterable[str]) -> Iterator[str]:
     """The conditions that a file meets."""
-    for one in conditions:
-        if one == "danger":
-            met = bool(found.dangers)
-        elif one == "damage":
-            met = bool(found.damage)
-        elif one == "changes":
-            met = any(change.written != "after" for change in found.changes_of_meaning)
+    for item in conditions:
+        if item == "danger":
+            met = bool(value.dangers)
+        elif item == "damage":
+            met = bool(value.damage)
+        elif item == "changes":
+            met = any(change.written != "after" for change in value.changes_of_meaning)
         else:
-            met = found.needs is not None and Release(one.removeprefix(RELEASE)) not in found.needs.readers
+            met = value.needs is not None and Release(item.removeprefix(RELEASE)) not in value.needs.readers
         if met:
-            yield one
+            yield item
 
 
-def _status(found: Inspected) -> int:
+def _status(value: Inspected) -> int:
     """The exit status of a file. If the rest of the file is readable, damage that the user asks about is a failing condition."""
-    if "damage" in found.fails and found.needs is not None:
+    if "damage" in value.fails and value.needs is not None:
         return 1
-    if found.error is not None:
+    if value.error is not None:
         return 2
-    return 1 if found.fails else 0
+    return 1 if value.fails else 0
 
 
 def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = ()) -> int:
@@ -214,9 +214,9 @@ def _writable(text: str) -> str:
 def _render(path: str, asked: InspectOptions) -> Rendered:
     """The row of a file. An error while reading it, even an internal one, affects only this row."""
     try:
-        found = look_at(path, named=path in asked.named, complete=not asked.quick)
-        found.fails = list(_met(found, asked.fail_on))
-        return _status(found), _text(found, asked), _marks(found, asked)
+        result = look_at(path, named=path in asked.named, complete=not asked.quick)
+        result.fails = list(_met(result, asked.fail_on))
+        return _status(result), _text(result, asked), _marks(result, asked)
     except HarnessError as error:  # not from an archive: from the recorded data about releases
         failed, status = _failed(path, error.message, error.code, error.hint), error.exit_status
     except Exception as error:
@@ -227,32 +227,32 @@ def _render(path: str, asked: InspectOptions) -> Rendered:
     return status, _text(failed, asked), _marks(failed, asked)
 
 
-def _marks(found: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
+def _marks(value: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
     if not asked.marked:
         return ()
     from torch_compat.cli._inspected_machine import marks_of  # noqa: PLC0415 - needed only for --output
 
-    return marks_of(found)
+    return marks_of(value)
 
 
 REPORT = "please report it, with the file if you can share it; TORCH_COMPAT_DEBUG=1 shows the traceback"
 
 
 def _failed(path: str, message: str, code: str, hint: str | None = REPORT) -> Inspected:
-    found = Inspected(path)
-    found.error = HarnessError(message, hint=hint, code=code)
-    return found
+    result = Inspected(path)
+    result.error = HarnessError(message, hint=hint, code=code)
+    return result
 
 
-def _text(found: Inspected, asked: InspectOptions) -> str:
+def _text(value: Inspected, asked: InspectOptions) -> str:
     form = asked.form
     if form == "json":
-        return found.json()
+        return value.json()
     from torch_compat.cli._inspected import line, screen  # noqa: PLC0415 - not needed for JSON
 
     if form == "line":
-        return line(found, asked.width)
-    return screen(found, asked.width, tree="tree" in form, code="code" in form)
+        return line(value, asked.width)
+    return screen(value, asked.width, tree="tree" in form, code="code" in form)
 
 
 # ----------------------------------------------------------------------------------------------------------- many files

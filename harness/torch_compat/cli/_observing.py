@@ -97,9 +97,9 @@ def _print_deprecation_rows(rows: list[dict[str, Any]], reader: str) -> None:
 def _show(fresh: ObservedReader) -> None:
     """Print everything that a reader said about each deprecation."""
     console = stdout()
-    for name, one in sorted(fresh.deprecations.items()):
+    for name, item in sorted(fresh.deprecations.items()):
         console.print(f"{name} in {fresh.name}", markup=False, style="bold")
-        for way, use in (("deprecated", one.deprecated), ("alternative", one.alternative)):
+        for way, use in (("deprecated", item.deprecated), ("alternative", item.alternative)):
             behaves = f", behaves as {use.behaves}" if use.behaves else ""
             error = f": {use.error['type']}: {use.error['message']}" if use.error else ""
             console.print(f"  {way}: {use.outcome}{behaves}{error}", markup=False, soft_wrap=True)
@@ -107,9 +107,9 @@ def _show(fresh: ObservedReader) -> None:
                 console.print(f"    {category}: {text}", markup=False, soft_wrap=True)
             if use.said:
                 console.print(f"    said: {use.said}", markup=False, soft_wrap=True)
-        if one.docs is None:
+        if item.docs is None:
             console.print("  no documentation", markup=False)
-        for sentence in one.docs or ():
+        for sentence in item.docs or ():
             console.print(f"  documentation: {sentence}", markup=False, soft_wrap=True)
 
 

@@ -14,5 +14,5 @@ SEVEREST_FIRST = (3, 2, 1, 4, 0)
 
 def exit_status(statuses: Iterable[int]) -> int:
     """The status that takes precedence if several apply: 3, 2, 1, 4, 0."""
-    found = set(statuses)
-    return next((status for status in SEVEREST_FIRST if status in found), 0)
+    results = set(statuses)
+    return next((status for status in SEVEREST_FIRST if status in results), 0)

@@ -54,20 +54,20 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
     Raises:
         UsageError: it is not FORMAT=FILE, there is no such format, or a file is named twice.
     """
-    found: dict[Path, str] = {}
-    for one in given:
-        form, equals, name = one.partition("=")
+    results: dict[Path, str] = {}
+    for item in given:
+        form, equals, name = item.partition("=")
         if not equals or not name or form not in {*whole, *FORMS}:
-            what = f"{form!r} is not a known format" if equals and name else f"{one!r} is not FORMAT=FILE"
+            what = f"{form!r} is not a known format" if equals and name else f"{item!r} is not FORMAT=FILE"
             raise UsageError(
                 f"--output: {what}",
                 hint=f"use one of these formats: {', '.join((*whole, *FORMS))}; for example, --output junit=report.xml",
                 code="output",
             )
-        if Path(name) in found:
+        if Path(name) in results:
             raise UsageError(f"--output: {name} is given twice", code="output")
-        found[Path(name)] = form
-    return found
+        results[Path(name)] = form
+    return results
 
 
 def write_outputs(outputs: Mapping[Path, str], run: CommandReport, whole: Mapping[str, Callable[[], str]]) -> None:

@@ -55,11 +55,11 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
             "exit_status": status, "lock": LOCK_FILE, "written": written, "entries": len(counted.entries),
             "accepted": ACCEPTED_FILE, "blocks": len(counted.accepted.lines),
             "differences": [
-                {"waiver": one.waiver, "new": one.new, "line": one.line, "told": list(one.told), "show": one.show or None}
-                for one in counted.differences
+                {"waiver": difference.waiver, "new": difference.new, "line": difference.line, "told": list(difference.told), "show": difference.show or None}
+                for difference in counted.differences
             ],
             "changes": [
-                {"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new, **_became(one)} for one in counted.changes
+                {"kind": change.key[0], "id": change.key[1], "old": change.old, "new": change.new, **_became(change)} for change in counted.changes
             ],
             "unused": [{"kind": kind, "id": name, "why": why} for (kind, name), why in sorted(counted.unused.items())],
             "not_checked": list(counted.not_checked),
@@ -71,12 +71,12 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
     for line in (*counted.unread, *map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         paragraph(console, line)
-    said = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
+    message = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
     done = "written" if written else "nothing written"
     if counted.stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
     paragraph(console, f"{ACCEPTED_FILE}: {len(counted.accepted.lines)} lines, {len(counted.differences) or 'none'} changed")
-    paragraph(console, f"{LOCK_FILE}: {said}; {done}")
+    paragraph(console, f"{LOCK_FILE}: {message}; {done}")
     return status
 
 
@@ -112,9 +112,9 @@ def _became(change: LockChange) -> dict[str, object]:
     """The new state of an operator, if the entry is about an operator."""
     shown = [
         {
-            "operator": one.operator, "side": one.side, "since": one.since, "change": list(one.change),
-            "words": in_words(one.change), "old": one.old, "new": one.new, "show": one.show,
+            "operator": changed.operator, "side": changed.side, "since": changed.since, "change": list(changed.change),
+            "words": in_words(changed.change), "old": changed.old, "new": changed.new, "show": changed.show,
         }
-        for one in change.became
+        for changed in change.became
     ]  # fmt: skip
     return {"became": shown} if shown else {}

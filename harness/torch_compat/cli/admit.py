@@ -106,9 +106,9 @@ def admit(
     environments = _environments(admission, steps) if dry_run else None
     ended = _told(admission, steps) if dry_run else _done(admission, steps, console)
     changed = [] if dry_run else admission.changed()
-    left = [line for one in ended.values() for line in one.left]
+    left = [line for item in ended.values() for line in item.left]
     left += [f"{step}: {admission.does(step)}" for step in STEPS if step not in steps and not _settled(admission, step)]
-    status = exit_status(one.status for one in ended.values())
+    status = exit_status(item.status for item in ended.values())
     if not dry_run and not left and not status:
         admission.end()
     if format_ == "json":
@@ -202,8 +202,8 @@ def _print_document(
             "dry_run": dry_run,
             "exit_status": status,
             "steps": [
-                {"step": step, "does": admission.does(step), "state": one.state, "details": list(one.says)}
-                for step, one in ended.items()
+                {"step": step, "does": admission.does(step), "state": item.state, "details": list(item.says)}
+                for step, item in ended.items()
             ],
             "environments": environments,
             "changed": changed,
@@ -216,9 +216,9 @@ def _print(
     admission: Admission, ended: dict[str, Ended], environments: dict[str, Any] | None, changed: list[str], left: list[str]
 ) -> None:
     console = stdout()
-    for step, one in ended.items():
-        first, *more = one.says or ("",)
-        console.print(f"{step:12} {STATES[one.state]:11} {first}".rstrip(), markup=False, soft_wrap=True)
+    for step, item in ended.items():
+        first, *more = item.says or ("",)
+        console.print(f"{step:12} {STATES[item.state]:11} {first}".rstrip(), markup=False, soft_wrap=True)
         for line in more[:SHOWN]:
             console.print(f"{'':24} {line}", markup=False, soft_wrap=True)
         if len(more) > SHOWN:
@@ -242,6 +242,6 @@ def _folded(paths: list[str]) -> list[str]:
     for path in paths:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
     lines = []
-    for folder, found in sorted(folders.items()):
-        lines += found if len(found) <= SHOWN else [f"{folder}/ ({len(found)} files)"]
+    for folder, result in sorted(folders.items()):
+        lines += result if len(result) <= SHOWN else [f"{folder}/ ({len(result)} files)"]
     return lines

@@ -32,8 +32,8 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     """Parse ``2/4`` as numbers."""
     if value is None:
         return None
-    found = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", value)
-    part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", value)
+    part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= part <= parts:
         raise UsageError(f"--shard {value}: expected K/N with K from 1 to N, such as 2/4")
     return part, parts
@@ -140,7 +140,7 @@ def candidate(
         evidence = gather(place, policy, as_of=None)
     base: Against | BuildRelease = theirs or recorded(base_of(evidence, release, against))
     for recipe in recipes:
-        if recipe not in {one.name for one in evidence.corpus.recipes}:
+        if recipe not in {item.name for item in evidence.corpus.recipes}:
             raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
     chosen = frozenset(recipes) or None
     if shard is not None:
@@ -154,7 +154,7 @@ def candidate(
             f"removed the results from {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
         ]
     tree = open_tree(folder, build, today, shard)
-    others, said = earlier_trees([folder, *earlier], tree, today, keep)
+    others, message = earlier_trees([folder, *earlier], tree, today, keep)
     with Progress(stderr()) as progress, uncollected():
         asking = Asking(
             evidence=evidence,
@@ -174,7 +174,7 @@ def candidate(
                 base = asked_now(first, release.name)
         with blaming(build):
             report = examined(asking, base, others)
-    report = replace(report, notes=(*notes, *said, *report.notes), fail_on_new=fail_on == "new")
+    report = replace(report, notes=(*notes, *message, *report.notes), fail_on_new=fail_on == "new")
     document = report.document()
     with changing(tree.path):
         put(tree.path / "candidate.json", json.dumps(document, indent=2) + "\n")

@@ -91,7 +91,9 @@ def deprecations(
     status = report.exit_status
     if names:
         rows = _chosen(rows, names)
-        report = replace(report, findings=tuple(one for one in report.findings if any(_is_about(one.id, name) for name in names)))
+        report = replace(
+            report, findings=tuple(finding for finding in report.findings if any(_is_about(finding.id, name) for name in names))
+        )
     due = due_json(rows, () if names else policy.waivers, day, days)
     if format_ == "json":
         print_json(deprecation_json(rows, report, due, policy.name))
@@ -153,7 +155,7 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
     first, last = span_of(text, policy)
     with uncollected():
         evidence = gather(place, policy, as_of=None)
-    found: list[dict[str, Any]] = [
+    results: list[dict[str, Any]] = [
         {
             "from": start.isoformat(),
             "to": end.isoformat(),
@@ -166,10 +168,10 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
         for start, end, day in spans(evidence, first, last)
     ]
     if format_ == "json":
-        print_json({"from": first.isoformat(), "to": last.isoformat(), "profile": policy.name, "spans": found})
+        print_json({"from": first.isoformat(), "to": last.isoformat(), "profile": policy.name, "spans": results})
     else:
         console, known = stdout(), set[str]()
-        for span in found:
+        for span in results:
             now = {f"{what}: {item}" for what in ("broken", "waived", "missing", "expired") for item in span[what]}
             paragraph(console, f"{span['from']} to {span['to']}: {len(now)} broken, waived, missing or expired")
             for line in sorted(now - known):
@@ -178,6 +180,6 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
                 paragraph(console, f"  ended: {line}")
             known = now
         days = (last - first).days + 1
-        console.print(Text(f"{days} days in {len(found)} ranges with the same result"))
+        console.print(Text(f"{days} days in {len(results)} ranges with the same result"))
     sys.stdout.flush()
-    return 1 if found[-1]["broken"] or found[-1]["expired"] else 4 if found[-1]["missing"] else 0
+    return 1 if results[-1]["broken"] or results[-1]["expired"] else 4 if results[-1]["missing"] else 0

@@ -30,16 +30,16 @@ def explain(name: str, root: Path | None, format_: str) -> int:
     release. For the ID of a finding, its rule and its waivers are explained. For an operator (aten::div, aten::div.Tensor) or a function
     (torch.div), everything about it is explained: waivers, changes, format versions and deprecations.
     """
-    found = explained(root, name)
+    result = explained(root, name)
     if format_ == "json":
-        print_json({"id": name, "found": [{"kind": one.kind, "id": one.id, "says": one.says} for one in found]})
+        print_json({"id": name, "found": [{"kind": entry.kind, "id": entry.id, "says": entry.says} for entry in result]})
         return 0
     console = stdout()
-    for number, one in enumerate(found):
+    for number, item in enumerate(result):
         if number:
             console.print()
-        console.print(Text(f"{one.kind} {one.id}", style="bold"))
-        for key, value in one.says.items():
+        console.print(Text(f"{item.kind} {item.id}", style="bold"))
+        for key, value in item.says.items():
             for line in _lines(key, value):
                 paragraph(console, line)
     return 0
@@ -52,16 +52,16 @@ def _lines(key: str, value: Any) -> Iterator[str]:
     if isinstance(value, list) and any(isinstance(item, dict) or len(str(item)) > 30 for item in value):
         yield f"  {key}:"
         for item in value:
-            said = (
-                ", ".join(f"{name} {one}" for name, one in item.items() if one not in (None, ""))
+            message = (
+                ", ".join(f"{name} {entry}" for name, entry in item.items() if entry not in (None, ""))
                 if isinstance(item, dict)
                 else item
             )
-            yield f"    {said}"
+            yield f"    {message}"
     elif isinstance(value, list):
         yield f"  {key}: {', '.join(map(str, value))}"
     elif isinstance(value, dict):
-        yield f"  {key}: {', '.join(f'{name} {one}' for name, one in value.items() if one not in (None, ''))}"
+        yield f"  {key}: {', '.join(f'{name} {entry}' for name, entry in value.items() if entry not in (None, ''))}"
     else:
         first, *rest = str(value).strip().splitlines()
         yield f"  {key}: {first}"

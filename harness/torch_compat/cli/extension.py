@@ -192,39 +192,43 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
     if bool(releases) == every:
         raise UsageError("no releases were given", hint="use --release X.Y.Z or --all, not both")
     recorded = RecordedReleases()
-    found = read_manifest(manifest)
+    result = read_manifest(manifest)
     asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.known) for release in releases)
-    fits = [fit(found, release, recorded) for release in asked]
+    fits = [fit(result, release, recorded) for release in asked]
     if format_ == "json":
         print_json(
             {
                 "manifest": str(manifest),
-                "extension": found.extension,
-                "built_against": found.built_against,
+                "extension": result.extension,
+                "built_against": result.built_against,
                 "releases": [
-                    {"release": one.release, "verdict": one.verdict, "findings": [finding._asdict() for finding in one.findings]}
-                    for one in fits
+                    {
+                        "release": item.release,
+                        "verdict": item.verdict,
+                        "findings": [finding._asdict() for finding in item.findings],
+                    }
+                    for item in fits
                 ],
             }
         )
     else:
-        _print_fits(found, fits, verbose=verbose)
-    return exit_status(STATUS[one.verdict] for one in fits)
+        _print_fits(result, fits, verbose=verbose)
+    return exit_status(STATUS[item.verdict] for item in fits)
 
 
 def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bool) -> None:
     say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
-    for one in fits:
-        faults, unknown = one.of("fault"), one.of("unknown")
+    for fit in fits:
+        faults, unknown = fit.of("fault"), fit.of("unknown")
         counted = ", ".join(
             text
             for count, text in ((len(faults), f"{len(faults)} incompatible"), (len(unknown), f"{len(unknown)} unknown"))
             if count
         )
-        say_wrapped(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
-        for finding in one.findings if verbose else ():
+        say_wrapped(f"{fit.release:8} {WORDS[fit.verdict]}" + (f": {counted}" if counted else ""))
+        for finding in fit.findings if verbose else ():
             say_wrapped(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
-    if not verbose and any(one.findings for one in fits):
+    if not verbose and any(item.findings for item in fits):
         say_wrapped("use --verbose to list the operators")
 
 
@@ -255,7 +259,7 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
         raise UsageError("--breaks requires --changes", hint="use --changes OLD NEW")
     recorded = RecordedReleases()
     if changes is not None:
-        old, new = (known_release(one, recorded.known) for one in changes)
+        old, new = (known_release(change, recorded.known) for change in changes)
         for operator in operators:
             _known_somewhere(operator, (old, new), recorded)
         return _print_changes(recorded.dispatches, old, new, operators, breaks, format_)
@@ -265,17 +269,17 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
     version = known_release(release, recorded.known)
     for operator in operators:
         _known_somewhere(operator, (version,), recorded)
-    found = [recorded.dispatches.of(operator, version) for operator in operators]
+    results = [recorded.dispatches.of(operator, version) for operator in operators]
     if format_ == "json":
-        print_json({"release": version, "operators": [_row(one, recorded.dispatches) for one in found]})
+        print_json({"release": version, "operators": [_row(entry, recorded.dispatches) for entry in results]})
     else:
-        for one in found:
-            by = f" [{' and '.join(one.obtained)}]" if one.obtained else ""
-            tags = recorded.dispatches.tags(one.operator, version)
-            say_wrapped(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
-            if one.disagreement is not None:
-                say_wrapped(f"    but {one.disagreement}")
-    return 4 if any(one.kind == "unknown" for one in found) else 0
+        for item in results:
+            by = f" [{' and '.join(item.obtained)}]" if item.obtained else ""
+            tags = recorded.dispatches.tags(item.operator, version)
+            say_wrapped(f"{item.operator}: {item.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
+            if item.disagreement is not None:
+                say_wrapped(f"    but {item.disagreement}")
+    return 4 if any(entry.kind == "unknown" for entry in results) else 0
 
 
 def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: RecordedReleases) -> None:
@@ -287,15 +291,15 @@ def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: Recorde
         known_operator(operator, releases[-1], recorded)  # raises the error with suggestions
 
 
-def _row(one: Dispatch, dispatches: Dispatches) -> dict[str, Any]:
-    tags = dispatches.tags(one.operator, one.release)
-    row: dict[str, Any] = json.loads(json.dumps(one._asdict()))
+def _row(item: Dispatch, dispatches: Dispatches) -> dict[str, Any]:
+    tags = dispatches.tags(item.operator, item.release)
+    row: dict[str, Any] = json.loads(json.dumps(item._asdict()))
     del row["release"]
     return {**row, "tags": None if tags is None else sorted(tags)}
 
 
 def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[str, ...], breaks: bool, format_: str) -> int:
-    found = [
+    results = [
         change
         for change in dispatches.changes(old, new)
         if (not operators or change.operator in operators) and (change.breaks or not breaks)
@@ -303,16 +307,21 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
     why = {release: reason for release in (old, new) if (reason := dispatches.why_unknown(release)) is not None}
     if format_ == "json":
         rows = [
-            {"operator": one.operator, "breaks": one.breaks, "old": _row(one.old, dispatches), "new": _row(one.new, dispatches)}
-            for one in found
+            {
+                "operator": change.operator,
+                "breaks": change.breaks,
+                "old": _row(change.old, dispatches),
+                "new": _row(change.new, dispatches),
+            }
+            for change in results
         ]
         unknown = [{"release": release, "why": reason} for release, reason in why.items()]
         print_json({"old": old, "new": new, "unknown": unknown, "changes": rows})
     else:
-        for one in found:
-            say_wrapped(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
+        for item in results:
+            say_wrapped(f"{'breaks' if item.breaks else 'changed'}  {item.operator}: {item.old.shown()} -> {item.new.shown()}")
         say_wrapped(
-            f"{len(found)} operators changed, {sum(one.breaks for one in found)} of which now fail on a backend without its own kernel"
+            f"{len(results)} operators changed, {sum(change.breaks for change in results)} of which now fail on a backend without its own kernel"
         )
         for release, reason in why.items():
             say_wrapped(f"the dispatch of some operators in {release} is unknown: {reason}")

@@ -109,28 +109,28 @@ def judge(
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
     day = day_of(as_of, policy) if as_of else None
-    said: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     with uncollected():
         evidence = gather(place, policy, as_of=day)
         if trees:
             from torch_compat.replay.build_trees import with_trees  # noqa: PLC0415 - not needed to judge recorded evidence
 
-            evidence, said = with_trees(evidence, trees, as_of=day)
+            evidence, messages = with_trees(evidence, trees, as_of=day)
         with counting("judging") as step:
             report, named = examine(evidence, step) if upgrader is None else (judge_upgrader(evidence, upgrader), ())
         pages = {}
         if page is not None:
             with counting("generating the page") as step:
                 pages = page_of(evidence, report, named, step)
-    report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
+    report = replace(report, notes=(*profile_note(policy, profile), *messages, *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
     if page is not None:
         _write_page(page, pages)
-    found = beside(report, before) if before is not None else None
-    write_report(asked, evidence, report, found)
-    print_formatted(report, format_, full=full, found=found)
-    return found.exit_status if found is not None and fail_on_new else report.exit_status
+    result = beside(report, before) if before is not None else None
+    write_report(asked, evidence, report, result)
+    print_formatted(report, format_, full=full, found=result)
+    return result.exit_status if result is not None and fail_on_new else report.exit_status
 
 
 def _write_page(folder: Path, files: dict[str, str]) -> None:
@@ -166,7 +166,7 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, f
         WriteError: a file cannot be written.
     """
     rules = {rule.id: rule.asks for rule in evidence.policy.rules}
-    files = {name: f"{release_folder(one.release)}/{one.file}" for name, one in evidence.corpus.fixtures.items()}
+    files = {name: f"{release_folder(fixture.release)}/{fixture.file}" for name, fixture in evidence.corpus.fixtures.items()}
     table = f"```text\n{summary_text(report)}\n```\n"
     whole = {"json": lambda: report_json(report, found), "markdown": lambda: findings_md(report)}
     write_outputs(outputs, of_report(report, rules, files, table), whole)

@@ -95,16 +95,16 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
     known, created = new_upgrader(place, operator)
     left = upgrader_steps(place, known)
     if format_ == "json":
-        rows = [{"done": one.done, "what": one.what, "command": one.command} for one in left]
+        rows = [{"done": item.done, "what": item.what, "command": item.command} for item in left]
         print_json({"upgrader": known.id, "files": created, "steps": rows})
         return 0
     console = stdout()
     for path in created:
         console.print(f"{'added to' if path == UPGRADERS else 'created'} {path}", markup=False, soft_wrap=True)
-    for number, one in enumerate(left, 1):
-        console.print(f"{number}. {'done: ' if one.done else ''}{one.what}", markup=False, soft_wrap=True)
-        if not one.done:
-            console.print(f"   {one.command}", markup=False, soft_wrap=True)
+    for number, step in enumerate(left, 1):
+        console.print(f"{number}. {'done: ' if step.done else ''}{step.what}", markup=False, soft_wrap=True)
+        if not step.done:
+            console.print(f"   {step.command}", markup=False, soft_wrap=True)
     return 0
 
 
@@ -151,13 +151,13 @@ def _place(root: Path | None) -> Root:
 
 def _tell(place: Root, created: Created, format_: str) -> int:
     """Report the created files, the lines to complete, and the next steps."""
-    made = [(path.relative_to(place.path).as_posix(), unfinished_lines(path)) for path in created.paths]
+    results = [(path.relative_to(place.path).as_posix(), unfinished_lines(path)) for path in created.paths]
     if format_ == "json":
-        files = [{"path": path, "replace": lines} for path, lines in made]
+        files = [{"path": path, "replace": lines} for path, lines in results]
         print_json({"begun": created.kind, "name": created.name, "files": files, "next": list(created.commands)})
         return 0
     console = stdout()
-    for path, lines in made:
+    for path, lines in results:
         console.print(f"created {path}", markup=False, soft_wrap=True)
         console.print(f"  replace {UNFINISHED}...> on lines {', '.join(map(str, lines))}", markup=False, soft_wrap=True)
     console.print("Then run:", markup=False)

@@ -39,12 +39,12 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     """
     place = find_root(root)
     with counting("judging") as step:
-        found = report_of(place, release, since, step)
-    hand = hand_of(place, found)
+        result = report_of(place, release, since, step)
+    hand = hand_of(place, result)
     with counting("writing the notes") as step:
-        text = notes_md(found, hand, step)
+        text = notes_md(result, hand, step)
     if output is not None:
         write_output(output, text)
     else:
         sys.stdout.write(text)
-    return found.exit_status
+    return result.exit_status

@@ -174,9 +174,9 @@ def observe(
     if record:
         place.complete()
     policy = place.policy()
-    policy, found = resolved(policy, [reader for reader in readers if not is_reference(reader)], announce)
-    releases = dict.fromkeys(found)
-    builds = [release for release in found if isinstance(release, BuildRelease)]
+    policy, result = resolved(policy, [reader for reader in readers if not is_reference(reader)], announce)
+    releases = dict.fromkeys(result)
+    builds = [release for release in result if isinstance(release, BuildRelease)]
     if builds and (missing or record or recorded):
         raise UsageError(
             f"{builds[0].build.name} is a build; builds are never recorded in the corpus, so --missing, --record and --recorded "
@@ -199,8 +199,8 @@ def observe(
                 reading = observe_deprecations(place, evidence, release, record=record, progress=progress)
             evidence = reading.evidence
             statuses.append(print_deprecations(reading, show=show, format_=format_))
-        for one in builds:
-            unchanged(one.build)
+        for build in builds:
+            unchanged(build.build)
         return exit_status(statuses)
     chosen = evidence.corpus.named(fixtures)
     if recipe is not None:

@@ -70,17 +70,17 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
 
     history = History.load()
     first, last = release_of(history, old), release_of(history, new)
-    found = changes(history, first, last)
-    shown = [one for one in found if not breaks or one.kind == "unknown" or not _works(one)]
+    result = changes(history, first, last)
+    shown = [item for item in result if not breaks or item.kind == "unknown" or not _works(item)]
     incomplete = [(release, why) for release in (first, last) if (why := history.why_incomplete(release))]
     if format_ == "json":
         rows = [{"release": release, "why": why} for release, why in incomplete]
-        print_json({"old": first, "new": last, "incomplete": rows, "changes": [change_row(one) for one in shown]})
+        print_json({"old": first, "new": last, "incomplete": rows, "changes": [change_row(item) for item in shown]})
         return 0
-    for one in shown:
-        say_wrapped("\n".join(change_lines(one)))
-    counts = [f"{sum(one.kind == kind for one in found)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
-    broken = sum(not _works(one) for one in found if one.kind != "unknown")
+    for change in shown:
+        say_wrapped("\n".join(change_lines(change)))
+    counts = [f"{sum(item.kind == kind for item in result)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
+    broken = sum(not _works(item) for item in result if item.kind != "unknown")
     say_wrapped(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
     for release, why in incomplete:
         say_wrapped(f"the operator records for {release} are incomplete: {why}")

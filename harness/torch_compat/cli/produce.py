@@ -83,7 +83,9 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     if not names and not isinstance(release, BuildRelease):
         written = {entry.recipe for entry in corpus.entries if entry.release == release.version}
         recipes = [
-            one for one in recipes if not one.reduced or one.name in written or release.version in asked_writers(policy, one)
+            recipe
+            for recipe in recipes
+            if not recipe.reduced or recipe.name in written or release.version in asked_writers(policy, recipe)
         ]
     if not recipes:
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))

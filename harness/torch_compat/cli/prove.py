@@ -133,16 +133,16 @@ def prove(
             _recordable(chosen, build, place)
         asked = [(stack.enter_context(Real(environment)), is_build) for environment, is_build in releases]
         proofs = []
-        for one in chosen:
-            old, new = _sides(one, asked)
-            known = kept.get(one.id, ())
-            proofs.append(prove_one(one, old=old, new=new, seed=seed, count=count, kept=known))
+        for item in chosen:
+            old, new = _sides(item, asked)
+            known = kept.get(item.id, ())
+            proofs.append(prove_one(item, old=old, new=new, seed=seed, count=count, kept=known))
             if record:
                 files += _keep(recorded(proofs[-1], count, old=old, new=new, kept=known), build, place)
     written = [*(_write(folder, proofs) if folder is not None else []), *files]
     if format_ == "json":
         print_json(
-            {"proofs": [_document(one) for one in proofs], "mutants": [], "written": written, "exit_status": _status(proofs)}
+            {"proofs": [_document(entry) for entry in proofs], "mutants": [], "written": written, "exit_status": _status(proofs)}
         )
     else:
         for proof in proofs:
@@ -169,10 +169,10 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
             "expected the id of an upgrader, a file, or --all", hint="torch-compat prove div_Tensor_0_3", code="upgrader"
         )
     if name is not None and name.endswith(".toml"):
-        found = read(Path(name))
-        if not found:
+        result = read(Path(name))
+        if not result:
             raise UsageError("has no [[upgrader]]", where=plain(name), code="upgrader")
-        return list(found.values())
+        return list(result.values())
     known = read(None if place is None else place.inside(UPGRADERS))
     if name is None:
         return list(known.values())
@@ -190,7 +190,7 @@ def _kept(place: Root | None) -> dict[str, tuple[ProofCall, ...]]:
     """The calls that the recorded proofs of a tree try first, by upgrader."""
     from torch_compat.corpus.proofs import read_proofs  # noqa: PLC0415 - not needed for --help
 
-    return {} if place is None else {name: one.kept for name, one in read_proofs(place.inside(PROOFS)).found.items()}
+    return {} if place is None else {name: item.kept for name, item in read_proofs(place.inside(PROOFS)).found.items()}
 
 
 def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Environment, bool]], Build | None]:
@@ -200,10 +200,10 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
     from torch_compat.readers.build_release import BuildRelease, built, resolved  # noqa: PLC0415 - policies take longer to import than a proof
 
     _, releases = resolved(find_policy(None if place is None else place.path), names, announce)
-    builds = [one.build for one in releases if isinstance(one, BuildRelease)]
+    builds = [release.build for release in releases if isinstance(release, BuildRelease)]
     if len(builds) > 1:
         raise UsageError("names two builds, but a proof covers only one", hint="use only one build per proof", code="two-builds")
-    return [(built(one), isinstance(one, BuildRelease)) for one in releases], builds[0] if builds else None
+    return [(built(release), isinstance(release, BuildRelease)) for release in releases], builds[0] if builds else None
 
 
 def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root | None) -> None:
@@ -219,10 +219,10 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
             code="no-root",
         )
     known = read(place.inside(UPGRADERS))
-    for one in chosen:
-        if known.get(one.id) != one:
+    for upgrader in chosen:
+        if known.get(upgrader.id) != upgrader:
             raise UsageError(
-                f"{one.id} {'does not match its' if one.id in known else 'has no'} table in {UPGRADERS}, so judge would ignore its proof",
+                f"{upgrader.id} {'does not match its' if upgrader.id in known else 'has no'} table in {UPGRADERS}, so judge would ignore its proof",
                 hint=f"add its table to {UPGRADERS}, or prove it with a build, whose results are stored separately",
                 code="upgrader",
             )
@@ -244,13 +244,17 @@ def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list
         return [str(write_proof(place.inside(PROOFS), proof))]
 
 
-def _sides(one: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
+def _sides(upgrader: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
     """The releases before and after the change, newest first; the newest one before it counts. A build is after the change."""
-    if not one.old:
+    if not upgrader.old:
         return [], []
-    last = Release(one.old)
+    last = Release(upgrader.old)
     old = [reader for reader, is_build in asked if not is_build and Release(reader.version) <= last]
-    new = [reader for reader, is_build in asked if is_build or (one.since and Release(reader.version) >= Release(one.since))]
+    new = [
+        reader
+        for reader, is_build in asked
+        if is_build or (upgrader.since and Release(reader.version) >= Release(upgrader.since))
+    ]
     return (
         sorted(old, key=lambda reader: Release(reader.version), reverse=True),
         sorted(new, key=lambda reader: Release(reader.version), reverse=True),
@@ -258,33 +262,33 @@ def _sides(one: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Re
 
 
 def _status(proofs: list[Proof]) -> int:
-    ends = {STATUS[one.verdict] for one in proofs}
+    ends = {STATUS[proof.verdict] for proof in proofs}
     return next(status for status in (1, 4, 0) if status in ends)
 
 
 def _mutate(chosen: list[StatedUpgrader], seed: str, format_: str) -> int:
     from torch_compat.proving.mutants import score  # noqa: PLC0415 - imports every operator
 
-    scores = {one.id: score(one, seed=seed) for one in chosen if one.old}
-    status = NOT_CHECKED if not scores else int(not all(one.enough for one in scores.values()))
+    scores = {upgrader.id: score(upgrader, seed=seed) for upgrader in chosen if upgrader.old}
+    status = NOT_CHECKED if not scores else int(not all(entry.enough for entry in scores.values()))
     if format_ == "json":
         document = [
             {
                 "id": name,
-                "killed": one.killed,
-                "equivalent": [{"change": mutant.what, "because": why} for mutant, why in one.equivalent],
-                "survivors": [{"change": mutant.what, "body": mutant.body} for mutant in one.survivors],
+                "killed": entry.killed,
+                "equivalent": [{"change": mutant.what, "because": why} for mutant, why in entry.equivalent],
+                "survivors": [{"change": mutant.what, "body": mutant.body} for mutant in entry.survivors],
             }
-            for name, one in scores.items()
+            for name, entry in scores.items()
         ]
         print_json({"proofs": [], "mutants": document, "written": [], "exit_status": status})
         return status
-    for name, one in scores.items():
-        all_ = one.killed + len(one.survivors)
-        say(f"{name}: {one.killed} of {all_} mutants killed{f', {len(one.equivalent)} equivalent' if one.equivalent else ''}")
-        for mutant, why in one.equivalent:
+    for name, item in scores.items():
+        all_ = item.killed + len(item.survivors)
+        say(f"{name}: {item.killed} of {all_} mutants killed{f', {len(item.equivalent)} equivalent' if item.equivalent else ''}")
+        for mutant, why in item.equivalent:
             say(f"  equivalent: {plain(mutant.what)} ({plain(why)})")
-        for mutant in one.survivors:
+        for mutant in item.survivors:
             say(f"  survives:   {plain(mutant.what)}")
     if not scores:
         say("none of these upgraders replaces a call that an older release supported, so there is nothing to prove")
@@ -307,23 +311,23 @@ def _document(proof: Proof) -> dict[str, Any]:
         "confirmed": proof.confirmed,
         "agreements": {name: dict(sorted(counts.items())) for name, counts in sorted(proof.agreements.items())},
         "disagreements": dict(sorted(proof.apart.items())),
-        "counterexamples": [_example(one) for one in proof.counterexamples],
+        "counterexamples": [_example(counterexample) for counterexample in proof.counterexamples],
         "later_changes": list(proof.later),
         "branches": dict(proof.branches),
         "notes": proof.notes,
     }
 
 
-def _example(one: Counterexample) -> dict[str, Any]:
+def _example(counterexample: Counterexample) -> dict[str, Any]:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
     return {
-        "call": one.form.call,
-        "arguments": shown(one.args),
-        "old": told(one.old),
-        "new": told(one.new),
-        "difference": one.said,
-        "confirmed": one.confirmed,
+        "call": counterexample.form.call,
+        "arguments": shown(counterexample.args),
+        "old": told(counterexample.old),
+        "new": told(counterexample.new),
+        "difference": counterexample.said,
+        "confirmed": counterexample.confirmed,
     }
 
 
@@ -350,12 +354,12 @@ def _print(proof: Proof) -> None:
     for name, count in proof.branches.items():
         if not count:
             say_wrapped(f"  no generated call reaches the branch at {plain(name)}")
-    for one in proof.counterexamples[:SHOWN]:
-        say_wrapped(f"  {plain(one.form.call)}")
-        for (name, _, _), value in zip(one.form.parameters, one.args, strict=True):
+    for counterexample in proof.counterexamples[:SHOWN]:
+        say_wrapped(f"  {plain(counterexample.form.call)}")
+        for (name, _, _), value in zip(counterexample.form.parameters, counterexample.args, strict=True):
             say_wrapped(f"      {plain(f'a_{name} = {shown([value])}')}")
-        say_wrapped(f"      before: {plain(told(one.old))}")
-        say_wrapped(f"      after:  {plain(told(one.new))}")
+        say_wrapped(f"      before: {plain(told(counterexample.old))}")
+        say_wrapped(f"      after:  {plain(told(counterexample.new))}")
 
 
 def _write(folder: Path, proofs: list[Proof]) -> list[str]:
@@ -366,10 +370,10 @@ def _write(folder: Path, proofs: list[Proof]) -> list[str]:
         raise UsageError("directory not found", where=plain(str(folder)), hint="create it first", code="output")
     written = []
     for proof in proofs:
-        for at, one in enumerate(proof.counterexamples, 1):
+        for at, counterexample in enumerate(proof.counterexamples, 1):
             name = archive_name(proof.stated.id, at)
             archive, test = inside(folder, f"{name}.pt"), inside(folder, f"test_{name}.py")
-            put(archive, one.archive)
-            put(test, pytest_text(proof.stated.id, name, one), encoding="utf-8")
+            put(archive, counterexample.archive)
+            put(test, pytest_text(proof.stated.id, name, counterexample), encoding="utf-8")
             written += [str(archive), str(test)]
     return written

@@ -137,7 +137,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     Exit status: 0 the calendar contains every release; 1 a release is missing from the calendar; 4 the index could not be queried.
     """
     calendar = find_policy(root).calendar
-    found: list[dict[str, Any]] = [
+    results: list[dict[str, Any]] = [
         {
             "name": f"torch-{release.version}",
             "version": release.version,
@@ -150,15 +150,15 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     ]
     newest = calendar.newest().version
     if format_ == "json":
-        _print_json({"newest": f"torch-{newest}", "missing": found})
-    elif not found:
+        _print_json({"newest": f"torch-{newest}", "missing": results})
+    elif not results:
         say(f"the calendar contains every torch release in the package index; the newest is {newest}")
-    for row in found if format_ == "text" else ():
+    for row in results if format_ == "text" else ():
         day = f", uploaded on {row['date']}," if row["date"] else ""
         say(f"{row['name']}{day} is in the package index but not in the calendar. To add it, run:\n")
         say("".join(f"    {line}\n" for line in row["run"]))
         say(f"This adds the following entry to policies/torch/releases.toml:\n\n{row['entry']}")
-    context.exit(1 if found else 0)
+    context.exit(1 if results else 0)
 
 
 def _known(resolve: Callable[[str], CalendarRelease], name: str) -> CalendarRelease:

@@ -53,14 +53,14 @@ def report(release: str, since: str | None, full: bool, format_: str, outputs: t
     """
     asked = outputs_of(outputs)
     with counting("judging") as step:
-        found = report_of(find_root(root), release, since, step)
-    document = json.dumps({"schema_version": 1, **release_json(found)}, indent=2, sort_keys=True) + "\n"
-    markdown = release_md(found)
-    write_outputs(asked, of_release(found, markdown), {"json": lambda: document, "markdown": lambda: markdown})
+        result = report_of(find_root(root), release, since, step)
+    document = json.dumps({"schema_version": 1, **release_json(result)}, indent=2, sort_keys=True) + "\n"
+    markdown = release_md(result)
+    write_outputs(asked, of_release(result, markdown), {"json": lambda: document, "markdown": lambda: markdown})
     if format_ == "markdown":
         sys.stdout.write(markdown)
     elif format_ == "json":
         sys.stdout.write(document)
     else:
-        print_release(found, stdout(), full=full)
-    return found.exit_status
+        print_release(result, stdout(), full=full)
+    return result.exit_status

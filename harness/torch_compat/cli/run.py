@@ -226,7 +226,9 @@ def _print(document: dict[str, Any]) -> None:
         say_wrapped(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
     for note in document["notes"]:
         say_wrapped(f"note: {plain(note)}")
-    for one in document.get("upgraders", ()):
-        say_wrapped(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, was replaced by {one['upgrader']}")
+    for item in document.get("upgraders", ()):
+        say_wrapped(
+            f"upgrader: {item['operator']} in {plain(item['unit'])}, line {item['line']}, was replaced by {item['upgrader']}"
+        )
     if document.get("upgraders") == []:
         say("upgrader: none")

@@ -85,7 +85,9 @@ def signoff(
         return _withdraw(place, version, name, day, reasons)
     if len(accepted) != len(reasons):
         raise UsageError(f"got {len(accepted)} --accept and {len(reasons)} --because; pass one --because for each --accept")
-    return _sign(place, version, name, day, dict(zip(accepted, (_text(one, "--because", "") for one in reasons), strict=True)))
+    return _sign(
+        place, version, name, day, dict(zip(accepted, (_text(reason, "--because", "") for reason in reasons), strict=True))
+    )
 
 
 def _text(given: str | None, option: str, hint: str) -> str:
@@ -115,9 +117,9 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
     signed = sign(place, version, by, day, accepted, counting)
     if signed.left:
         say(f"{version} is not signed: {len(signed.left)} reasons", err=True)
-        for one in signed.left:
-            how = f" (--accept '{one.id}' --because TEXT)" if one.acceptable else ""
-            say(f"  {one.kind}: {escaped(one.text)}{escaped(how)}", err=True)
+        for item in signed.left:
+            how = f" (--accept '{item.id}' --because TEXT)" if item.acceptable else ""
+            say(f"  {item.kind}: {escaped(item.text)}{escaped(how)}", err=True)
         return 1
     document = signed.document
     counts = ", ".join(f"{count} {verdict}" for verdict, count in document["counts"].items() if count)
@@ -131,18 +133,18 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
 
 
 def _verify(place: Root, version: str, signers: Path | None) -> int:
-    found = verify(place, version, signers)
-    document = found.document
+    verified = verify(place, version, signers)
+    document = verified.document
     if document is None:
-        say(f"{FOLDER}/{found.folder}: the sign-off has no {STATEMENT}")
-        return found.exit_status
-    say(f"{version}, signed by {escaped(document['by'])} on {escaped(document['date'])}: {FOLDER}/{found.folder}")
-    for line in found.changed:
+        say(f"{FOLDER}/{verified.folder}: the sign-off has no {STATEMENT}")
+        return verified.exit_status
+    say(f"{version}, signed by {escaped(document['by'])} on {escaped(document['date'])}: {FOLDER}/{verified.folder}")
+    for line in verified.changed:
         say(f"  {line}")
-    if found.withdrawn:
-        say(f"  withdrawn: {found.withdrawn}")
-    say(f"{len(found.changed)} changes since; {found.signature[1]}")
-    return found.exit_status
+    if verified.withdrawn:
+        say(f"  withdrawn: {verified.withdrawn}")
+    say(f"{len(verified.changed)} changes since; {verified.signature[1]}")
+    return verified.exit_status
 
 
 def _attach(place: Root, version: str, signature: Path) -> int:

@@ -68,20 +68,20 @@ def recorded_calls(fixtures: Path) -> list[RecordedCall]:
     path = inside(fixtures, CALLS)
     if not path.exists():
         return []
-    found = []
+    results = []
     for number, entry in read_lines(path, KIND)[1]:
         try:
             args = tuple((str(kind), value) for kind, value in entry["args"])
             keywords = {str(name): (str(kind), value) for name, (kind, value) in entry["keywords"].items()}
-            found.append(RecordedCall(str(entry["name"]), int(entry["number"]), args, keywords, int(entry["file_format"])))
+            results.append(RecordedCall(str(entry["name"]), int(entry["number"]), args, keywords, int(entry["file_format"])))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorpusError(f"is not an operator call: {error!r}", where=f"{path}:{number}", code="bad-line") from None
-    return found
+    return results
 
 
 def write_calls(fixtures: Path, calls: Iterable[RecordedCall]) -> None:
     """Write all calls. Recorded answers to calls that are no longer included become useless."""
     entries = (
-        {"kind": "call", **one._asdict()} for one in sorted(calls, key=lambda one: (one.name, one.file_format, one.number))
+        {"kind": "call", **call._asdict()} for call in sorted(calls, key=lambda call: (call.name, call.file_format, call.number))
     )
     write_lines(inside(fixtures, CALLS), {"kind": KIND}, entries)

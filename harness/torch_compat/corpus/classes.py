@@ -95,8 +95,8 @@ def read_classes(path: Path) -> StatedClasses:
             )
         for number, entry in enumerate(entries, 1):
             if set(entry) != set(_KEYS[kind]):
-                wanted, found = ", ".join(_KEYS[kind]), ", ".join(entry)
-                raise CorpusError(f"[[{kind}]] number {number} has {found}; expected {wanted}", where=str(path))
+                wanted, result = ", ".join(_KEYS[kind]), ", ".join(entry)
+                raise CorpusError(f"[[{kind}]] number {number} has {result}; expected {wanted}", where=str(path))
     no_classes, holes = (
         tuple(Stated(entry["group"], tuple(entry["classes"]), entry["because"]) for entry in tables.get(kind, ()))
         for kind in ("no_class", "hole")
@@ -132,16 +132,16 @@ class SavedClass:
 
 def unexplained(classes: Iterable[SavedClass], stated: StatedClasses) -> list[str]:
     """Describe all problems: classes that no archive covers and no hole lists, and holes that are closed."""
-    left = [one for one in classes if one.missing]
+    left = [item for item in classes if item.missing]
     wrong = [
-        f"{one.group} {one.name}: no recipe covers it in {', '.join(one.missing)}"
-        for one in left
-        if not any(hole.speaks_of(one.group, one.name) for hole in stated.holes)
+        f"{item.group} {item.name}: no recipe covers it in {', '.join(item.missing)}"
+        for item in left
+        if not any(hole.speaks_of(item.group, item.name) for hole in stated.holes)
     ]
     for hole in stated.holes:
         for pattern in hole.classes:
             part = Stated(hole.group, (pattern,), hole.because)
-            if not any(part.speaks_of(one.group, one.name) for one in left):
+            if not any(part.speaks_of(item.group, item.name) for item in left):
                 wrong.append(
                     f"{hole.group} {pattern}: listed as a gap, but all of its classes are covered; remove it from {CLASSES}"
                 )

@@ -164,15 +164,15 @@ def load_deprecations(folder: Path) -> Corpus:
 
 def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[CorpusDamage]) -> tuple[Read, ...]:
     """Read every recipe, probe or deprecation probe, sorted by name; an unreadable file does not affect the others."""
-    found = []
+    results = []
     for path in sorted(folder.glob(f"{kind}s/*.py")):
         try:
-            found.append(read(inside(folder, f"{kind}s/{path.name}")))
+            results.append(read(inside(folder, f"{kind}s/{path.name}")))
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")
             how = "unfinished" if error.code == "unfinished" else "unreadable"
             damage.append(CorpusDamage(f"{how}-{kind}", f"{kind}s/{path.name}", detail))
-    return tuple(found)
+    return tuple(results)
 
 
 def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage]:
@@ -221,8 +221,8 @@ def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamag
         return
     for name, expected in pinned.items():
         file, about = (path / name, f"{subject}/{name}") if name else (path, subject)
-        if (found := measure(file).sha256) != expected:
-            yield CorpusDamage("wrong-hash", about, f"has SHA-256 {found[:12]}…, expected {expected[:12]}…")
+        if (result := measure(file).sha256) != expected:
+            yield CorpusDamage("wrong-hash", about, f"has SHA-256 {result[:12]}…, expected {expected[:12]}…")
 
 
 def _pinned(fixture: Fixture) -> dict[str, str]:

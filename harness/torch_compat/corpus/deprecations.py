@@ -82,24 +82,24 @@ def read_reply(probe: str, key: str, result: dict[str, Any]) -> DeprecationObser
     )
 
 
-def _use(found: dict[str, Any]) -> Use:
+def _use(value: dict[str, Any]) -> Use:
     error = None
-    if "error" in found:
-        kind, message = found["error"]
-        error = {"type": kind, "message": normalise(last_word(message) if found["outcome"] == "crashed" else message)}
-    given = [(category, text) for category, text in found.get("warnings", ()) if not _OF_THE_MACHINE.match(text)]
+    if "error" in value:
+        kind, message = value["error"]
+        error = {"type": kind, "message": normalise(last_word(message) if value["outcome"] == "crashed" else message)}
+    given = [(category, text) for category, text in value.get("warnings", ()) if not _OF_THE_MACHINE.match(text)]
     warnings = {(category, normalise(_TRIGGERED.sub("", text))) for category, text in given}
-    said = normalise(_STAMP.sub(r"[\1 ", _TRIGGERED.sub("", found.get("said", ""))))
-    return Use(found["outcome"], tuple(sorted(warnings)), said, found.get("behaves"), error)
+    wording = normalise(_STAMP.sub(r"[\1 ", _TRIGGERED.sub("", value.get("said", ""))))
+    return Use(value["outcome"], tuple(sorted(warnings)), wording, value.get("behaves"), error)
 
 
 def statements(docstring: str) -> tuple[str, ...]:
     """Return the sentences of a docstring about deprecation, removal or change, in order, each on one line."""
-    found: list[str] = []
+    results: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n", docstring):
         text = " ".join(paragraph.split())
-        found.extend(normalise(sentence) for sentence in _SENTENCE_ENDS.split(text) if _TELLS.search(sentence))
-    return tuple(dict.fromkeys(found))
+        results.extend(normalise(sentence) for sentence in _SENTENCE_ENDS.split(text) if _TELLS.search(sentence))
+    return tuple(dict.fromkeys(results))
 
 
 def deprecation_entry(observation: DeprecationObservation) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
         write: writes the manifest.
     """
     told, whole = _told(fixtures)
-    known = {name for one in told.values() for name in one}
+    known = {name for item in told.values() for name in item}
     new = {name: value for name, value in values.items() if name not in known}
     if new:
         told[folder] = {**told.get(folder, {}), **new}
@@ -148,7 +148,7 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
     named = {**others, folder: set(values)}
     if not whole or None in named.values():
         return
-    every = {name: value for one in told.values() for name, value in one.items()}
+    every = {name: value for item in told.values() for name, value in item.items()}
     wanted: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()
     for place in sorted(named, key=_age):
@@ -166,13 +166,13 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
 
 def _told(fixtures: Path) -> tuple[dict[str, dict[str, Any]], bool]:
     """Return the values of each folder, and whether all their files can be read."""
-    found, whole = {}, True
+    result, whole = {}, True
     for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
         try:
-            found[path.parent.name] = {name: value for name, (value, _) in _read(path).items()}
+            result[path.parent.name] = {name: value for name, (value, _) in _read(path).items()}
         except CorpusError:  # its values are kept; the damage is reported wherever the corpus is read
             whole = False
-    return found, whole
+    return result, whole
 
 
 def _named(manifest: Path) -> set[str] | None:

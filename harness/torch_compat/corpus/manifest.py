@@ -175,7 +175,7 @@ class NotWritable:
 
 def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
     """Return every field by name; unlike ``dataclasses.asdict``, goldens are not copied."""
-    return {one.name: getattr(entry, one.name) for one in fields(entry)}
+    return {item.name: getattr(entry, item.name) for item in fields(entry)}
 
 
 def _pin(entry: Fixture) -> str:
@@ -274,8 +274,8 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             for name in VALUES & entry.keys():
                 entry[name] = goldens.value(name, entry[name], where, entry.get("recipe"))
             if (kind == SYNTHETIC) is not (release == SYNTHETIC):
-                said = f"is of kind {kind!r} in the manifest of {release_folder(release)}; only archives that no release wrote are synthetic"
-                raise CorpusError(said, where=where, code="bad-line")
+                message = f"is of kind {kind!r} in the manifest of {release_folder(release)}; only archives that no release wrote are synthetic"
+                raise CorpusError(message, where=where, code="bad-line")
             if kind == SYNTHETIC:
                 fixtures.append(Synthetic(release=release, **entry))
             elif kind == "fixture":

@@ -108,16 +108,16 @@ class Observation:
 
     def unheard(self) -> Observation:
         """Return the observation as it would be without comparing errors with errors, and without the warnings of calls."""
-        extent = tuple(one for one in self.extent if one["kind"] != OTHER_ERROR)
-        kinds = {one["kind"] for one in extent}
+        extent = tuple(item for item in self.extent if item["kind"] != OTHER_ERROR)
+        kinds = {item["kind"] for item in extent}
         plain = replace(self, heard=False, said=())
         if len(extent) == len(self.extent):
             return plain
         result = "differs" if kinds - {"raised", "relaxed"} else "raised" if "raised" in kinds else "relaxed" if kinds else "same"
         if result == "same":
             plain = replace(plain, digest="", departures=())
-        differences = tuple(one for one in self.differences if one.kind != OTHER_ERROR)
-        count = sum(one["count"] for one in extent)
+        differences = tuple(difference for difference in self.differences if difference.kind != OTHER_ERROR)
+        count = sum(item["count"] for item in extent)
         return replace(plain, result=result, extent=extent, differences=differences, count=count)
 
     def _essence(self) -> tuple[Any, ...]:
@@ -176,9 +176,9 @@ class ObservedReader:
             self.identity,
             self.observed,
             self.protocol,
-            [[*cell, one.key, body_entry(one)] for cell, one in sorted(self.cells.items())],
-            [probe_entry(one) for _, one in sorted(self.probes.items())],
-            [deprecation_entry(one) for _, one in sorted(self.deprecations.items())],
+            [[*cell, item.key, body_entry(item)] for cell, item in sorted(self.cells.items())],
+            [probe_entry(item) for _, item in sorted(self.probes.items())],
+            [deprecation_entry(item) for _, item in sorted(self.deprecations.items())],
         )
 
 
@@ -237,7 +237,7 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
     if cell.departures:
         entry["departures"] = [[_in_short(paths), value] for paths, value in cell.departures]
     if cell.both:
-        entry["both"] = [body_entry(one) for one in cell.both]
+        entry["both"] = [body_entry(item) for item in cell.both]
     if cell.heard:
         entry["heard"] = True
     if cell.said:
@@ -247,7 +247,7 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
 
 def _pairs(extent: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """Return the errors that differ from the golden's, as listed in the extent of an observation."""
-    return [pair for one in extent if one["kind"] == OTHER_ERROR for pair in one["errors"]]
+    return [pair for item in extent if item["kind"] == OTHER_ERROR for pair in item["errors"]]
 
 
 def _difference_entry(difference: Difference, pairs: list[list[str]]) -> dict[str, Any]:
@@ -277,7 +277,7 @@ _TURN = re.compile(r"\A(-?/calls/([0-9]+)/)(first|second|)((?:/.*)?)\Z", re.DOTA
 def _in_short(paths: Iterable[str]) -> list[str]:
     """Return the recorded form of departure paths: those that are the same in both turns of a call are listed once."""
     short: list[str] = []
-    for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and found[2]):
+    for call, group in groupby(paths, lambda path: (match := _TURN.match(path)) and match[2]):
         places = list(group)
         both = [_in_turn(path, "") for path in places[: len(places) // 2]]
         alike = call is not None and places == [_in_turn(path, turn) for turn in ("first", "second") for path in both]
@@ -288,7 +288,7 @@ def _in_short(paths: Iterable[str]) -> list[str]:
 def _in_full(paths: Iterable[str]) -> tuple[str, ...]:
     """Invert :func:`_in_short`: all paths of the first turn of a call, then all of its second."""
     full: list[str] = []
-    for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and not found[3] and found[2]):
+    for call, group in groupby(paths, lambda path: (match := _TURN.match(path)) and not match[3] and match[2]):
         places = list(group)
         full += [_in_turn(path, turn) for turn in ("first", "second") for path in places] if call else places
     return tuple(full)
@@ -411,7 +411,7 @@ class Body:
 
     def of(self, fixture: str, options: str, key: str) -> Observation:
         """Return the observation of this outcome in one cell."""
-        both = tuple(one.of(fixture, options, key) for one in self.both)
+        both = tuple(item.of(fixture, options, key) for item in self.both)
         return Observation(
             fixture,
             options,
@@ -449,7 +449,7 @@ def parse_body(body: dict[str, Any]) -> Body:
     """
     if body["result"] not in RESULTS:
         raise ValueError(f"unknown result {body['result']!r}")
-    unknown = body.keys() - {one.name for one in fields(Body)}
+    unknown = body.keys() - {item.name for item in fields(Body)}
     if unknown:
         raise ValueError(f"has unknown keys: {', '.join(sorted(unknown))}")
     _check_types(body)
@@ -465,7 +465,7 @@ def parse_body(body: dict[str, Any]) -> Body:
         digest=body.get("digest", ""),
         departures=tuple((_in_full(paths), value) for paths, value in body.get("departures", ())),
         warnings=tuple((category, text) for category, text in body.get("warnings", ())),
-        both=tuple(parse_body(one) for one in body.get("both", ())),
+        both=tuple(parse_body(statement) for statement in body.get("both", ())),
         heard=body.get("heard", False),
         said=tuple((where, tuple((category, text) for category, text in warnings)) for where, warnings in body.get("said", ())),
     )

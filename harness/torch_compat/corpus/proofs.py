@@ -126,11 +126,11 @@ class RecordedProof:
     @property
     def checked(self) -> int:
         """The number of calls with a known outcome."""
-        return sum(self.calls.get(one, 0) for one in CHECKED)
+        return sum(self.calls.get(item, 0) for item in CHECKED)
 
     def of(self, what: str) -> tuple[Obligation, ...]:
         """Return the findings of one kind."""
-        return tuple(one for one in self.obligations if one.what == what)
+        return tuple(obligation for obligation in self.obligations if obligation.what == what)
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ def read_proof(path: Path) -> RecordedProof:
         kind = entry.pop("kind")
         known = wanted.get(kind)
         if known is None or entry.keys() != known.keys() or any(entry[key].__class__ is not known[key] for key in known):
-            said = f"expected a line of kind {', '.join(wanted)} with its fields, found {kind[:40]!a} with {', '.join(map(ascii, entry))[:200]}"
-            raise CorpusError(said, where=f"{path}:{number}", code="bad-line")
+            message = f"expected a line of kind {', '.join(wanted)} with its fields, found {kind[:40]!a} with {', '.join(map(ascii, entry))[:200]}"
+            raise CorpusError(message, where=f"{path}:{number}", code="bad-line")
         parts[kind].append(entry)
     if len(parts["facts"]) != 1:
         raise CorpusError(f"has {len(parts['facts'])} lines of kind 'facts', expected one", where=str(path), code="bad-line")
@@ -198,35 +198,35 @@ def read_proof(path: Path) -> RecordedProof:
     whole: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     return RecordedProof(
         **whole,
-        obligations=tuple(Obligation(**one) for one in parts["obligation"]),
-        examples=tuple(Example(**one) for one in parts["counterexample"]),
-        kept=tuple(ProofCall(**one) for one in parts["kept"]),
+        obligations=tuple(Obligation(**item) for item in parts["obligation"]),
+        examples=tuple(Example(**item) for item in parts["counterexample"]),
+        kept=tuple(ProofCall(**item) for item in parts["kept"]),
     )
 
 
 def _check(facts: dict[str, Any], path: Path) -> None:
-    texts = all(one.__class__ is str for name in ("old", "new", "later") for one in facts[name])
+    texts = all(fact.__class__ is str for name in ("old", "new", "later") for fact in facts[name])
     counts = [facts["count"], facts["confirmed"], *facts["calls"].values()]
-    if not texts or any(one.__class__ is not int or one < 0 for one in counts):
+    if not texts or any(count.__class__ is not int or count < 0 for count in counts):
         raise CorpusError(
             "readers must be strings, and counts of calls must be non-negative integers", where=str(path), code="bad-line"
         )
     if facts["upgrader"] + SUFFIX != path.name:
-        said = f"is for the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"
-        raise CorpusError(said, where=str(path), code="bad-line")
+        message = f"is for the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"
+        raise CorpusError(message, where=str(path), code="bad-line")
 
 
 def read_proofs(folder: Path) -> Proofs:
     """Read the proofs of a folder; empty if it does not exist. An unreadable file does not affect other proofs."""
-    found: dict[str, RecordedProof] = {}
+    results: dict[str, RecordedProof] = {}
     unreadable: dict[str, str] = {}
     total = hashlib.sha256()
     for path in sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else ():
         try:
-            one = read_proof(path)
-            found[one.upgrader] = one
+            item = read_proof(path)
+            results[item.upgrader] = item
             total.update(read_whole(path))
         except CorpusError as error:
             unreadable[path.name.removesuffix(SUFFIX)] = error.message
             total.update(f"{path.name}\n{error.message}\n".encode())
-    return Proofs(found, unreadable, total.hexdigest())
+    return Proofs(results, unreadable, total.hexdigest())

@@ -72,8 +72,8 @@ class Recipe:
     @cached_property
     def writers(self) -> ReleaseSet:
         """The releases that it declares able to write it; UsageError if it names no release."""
-        found = ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
-        return found if self.lacking is None else found - ReleaseSet.parse(self.lacking)
+        result = ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
+        return result if self.lacking is None else result - ReleaseSet.parse(self.lacking)
 
     @property
     def file(self) -> str:
@@ -128,21 +128,21 @@ def read_recipe(path: Path) -> Recipe:
     lacking = constants.get("EXCEPT")
     if lacking is not None:
         _releases(lacking, path)
-    for claim, said in (("UNTIL", until), ("EXCEPT", lacking)):
-        if said is not None and not why:
+    for claim, message in (("UNTIL", until), ("EXCEPT", lacking)):
+        if message is not None and not why:
             raise CorpusError(f"has {claim}, but no WHY", where=str(path))
     return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking, *_grid(constants, path))
 
 
-def _releases(said: Any, path: Path) -> ReleaseSet:
+def _releases(message: Any, path: Path) -> ReleaseSet:
     """Return the releases in EXCEPT."""
     try:
-        found = ReleaseSet.parse(said) if isinstance(said, str) else ReleaseSet()
+        result = ReleaseSet.parse(message) if isinstance(message, str) else ReleaseSet()
     except UsageError as error:
         raise CorpusError(f"EXCEPT: {error.message}", where=str(path)) from None
-    if not found:
-        raise CorpusError(f"EXCEPT is {said!r}, expected a set of releases such as '2.2.2'", where=str(path))
-    return found
+    if not result:
+        raise CorpusError(f"EXCEPT is {message!r}, expected a set of releases such as '2.2.2'", where=str(path))
+    return result
 
 
 def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]:
@@ -220,7 +220,7 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
 def _program_hash(source: bytes, tree: ast.Module) -> str:
     lines = source.splitlines(keepends=True)
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id in CLAIMS for one in node.targets):
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id in CLAIMS for target in node.targets):
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = b""
     return hashlib.sha256(b"".join(lines)).hexdigest()

@@ -389,8 +389,8 @@ def _merged(
         for key, value, bits in old.facts():
             facts[key, value] = facts.get((key, value), 0) | move(bits)
         for kept, now in ((old.obtained, obtained), (old.incomplete, incomplete)):
-            for bits, said in kept:
-                now[said] = now.get(said, 0) | move(bits)
+            for bits, message in kept:
+                now[message] = now.get(message, 0) | move(bits)
     for release, section in new.items():
         bit = known.bit(release)
         obtained[section.obtained] = obtained.get(section.obtained, 0) | bit
@@ -402,9 +402,9 @@ def _merged(
     lines = [f"# history {VERSION} {layout}", "# releases " + " ".join(known.releases)]
     for kind, said_of in (("obtained", obtained), ("incomplete", incomplete)):
         lines += [
-            f"# {kind}\t{known.text(bits)}\t{said}"
-            for bits, said in sorted(
-                ((bits, said) for said, bits in said_of.items() if bits), key=lambda item: (_first(item[0]), item)
+            f"# {kind}\t{known.text(bits)}\t{text}"
+            for bits, text in sorted(
+                ((bits, text) for text, bits in said_of.items() if bits), key=lambda item: (_first(item[0]), item)
             )
         ]
     lines += _layout(layout, {fact: bits for fact, bits in facts.items() if bits}, known, apart=name in ONE_SPAN_A_LINE)

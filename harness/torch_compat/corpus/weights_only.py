@@ -56,8 +56,8 @@ def weights_only_policy(fixtures: Path) -> str:
             for span in _runs([json.loads(value) if bits & recorded.bit(release) else None for release in recorded.releases]):
                 spans.setdefault(span[:2], {}).setdefault(key, []).append(span[2])
     for key, judge in JUDGES.items():
-        said = [judge(_Answers(recorded, release)) if release in having else None for release in recorded.releases]
-        for first, last, value in _runs(said):
+        messages = [judge(_Answers(recorded, release)) if release in having else None for release in recorded.releases]
+        for first, last, value in _runs(messages):
             spans.setdefault((first, last), {})[key] = value
     text = HEAD
     for (first, last), table in sorted(spans.items()):
@@ -117,10 +117,10 @@ def _objects(answers: _Answers) -> str:
 def _setitem(answers: _Answers) -> list[str]:
     if answers.takes("setitem-list"):
         return ["*"]
-    said = re.search(r"Can only SETITEM for (.*), but got", answers["setitem-list"])
-    if said is None:
+    match = re.search(r"Can only SETITEM for (.*), but got", answers["setitem-list"])
+    if match is None:
         raise CorpusError(f"{answers.release} refuses SETITEM on a list for an unknown reason: {answers['setitem-list']!r}")
-    return sorted(said.group(1).split(", "))
+    return sorted(match.group(1).split(", "))
 
 
 JUDGES: Final[dict[str, Callable[[_Answers], Any]]] = {

@@ -33,8 +33,8 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size
     if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each byte, against twice that memory
-        said = f"contains {size} bytes of JSON, expected at most {archive.allowance.memory // 2}"
-        raise Unsafe(said, where=where, code="too-large")
+        message = f"contains {size} bytes of JSON, expected at most {archive.allowance.memory // 2}"
+        raise Unsafe(message, where=where, code="too-large")
     return parsed(archive.record(record), archive.allowance, where)
 
 
@@ -63,12 +63,12 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
         error.where = where
         raise
     try:
-        found = json.loads(data)
+        result = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"is not JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
-    if not isinstance(found, dict):
-        raise Corrupt(f"contains a value of type {type(found).__name__}, expected an object", where=where, code="bad-json")
-    return found
+    if not isinstance(result, dict):
+        raise Corrupt(f"contains a value of type {type(result).__name__}, expected an object", where=where, code="bad-json")
+    return result
 
 
 def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) -> tuple[int, int | None]:
@@ -83,8 +83,8 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
         isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < HIGHEST_VERSION
         for part in (major, 0 if minor is None else minor)
     ):
-        said = f"has schema version {brief(version)}, expected a number, or a major and a minor number"
-        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-version")
+        message = f"has schema version {brief(version)}, expected a number, or a major and a minor number"
+        raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="bad-version")
     assert isinstance(major, int)  # noqa: S101 - it was just looked at
     return major, minor
 
@@ -109,18 +109,18 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
         facts.extra.setdefault("arguments", set()).update(_add_calls(module, calls, archive.allowance))
         sizes = _symbols_of_inputs(graph)
         facts.extra.setdefault("ranges", set()).update(
-            str(one.get("min_val")) for name, one in (program.get("range_constraints") or {}).items() if name in sizes
+            str(item.get("min_val")) for name, item in (program.get("range_constraints") or {}).items() if name in sizes
         )
-        facts.extra.setdefault("inputs", set()).update(union(one)[0] for one in graph["inputs"])
+        facts.extra.setdefault("inputs", set()).update(union(input_)[0] for input_ in graph["inputs"])
         if any("." in name for name in ((module.get("signature") or {}).get("buffers_to_mutate") or {}).values()):
             facts.extra.setdefault("changed_name_with_dot", record)
         facts.extra.setdefault("trees", set()).update(_containers(module))
         results = facts.extra.setdefault("results", [])
-        results += sorted({union(one)[0] for one in graph["outputs"]}.difference(results))
+        results += sorted({union(output)[0] for output in graph["outputs"]}.difference(results))
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         where = f"{archive.path}, record {record!r}"
-        said = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
-        raise Corrupt(said, where=where, code="bad-program") from error
+        message = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
+        raise Corrupt(message, where=where, code="bad-program") from error
 
 
 def _symbols_of_inputs(graph: dict[str, Any]) -> set[str]:
@@ -135,7 +135,7 @@ def _containers(module: dict[str, Any]) -> set[str]:
     """The types of the containers in the arguments and results of a program."""
     calls = [entry.get("signature") or {} for entry in module.get("module_call_graph") or () if entry.get("fqn") == ""]
     texts = [call.get(key) for call in [*calls, module.get("call_spec") or {}] for key in ("in_spec", "out_spec")]
-    return {found for text in texts if isinstance(text, str) for found in CONTAINER.findall(text)}
+    return {result for text in texts if isinstance(text, str) for result in CONTAINER.findall(text)}
 
 
 def union(value: Any) -> tuple[str, Any]:
@@ -156,7 +156,7 @@ def union(value: Any) -> tuple[str, Any]:
     return given[0]
 
 
-def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> set[str]:
+def _add_calls(module: dict[str, Any], item: set[Call], allowance: Allowance) -> set[str]:
     """Add the operators called by a graph and by the graphs in its arguments; return the kinds of their arguments."""
     graphs = [module["graph"]]
     kinds: set[str] = set()
@@ -164,8 +164,8 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
         for node in graphs.pop()["nodes"]:
             inputs, target = node["inputs"], node["target"]
             allowance.spend(JSON * (1 + len(inputs)))
-            for one in inputs:
-                given = one.get("arg", {})
+            for input_ in inputs:
+                given = input_.get("arg", {})
                 kinds.update(kind for kind, value in given.items() if value is not None)
                 inner = given.get("as_graph")
                 if inner is not None:
@@ -178,16 +178,16 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
             name, _, overload = rest.partition(".")
             if not target.startswith("torch.ops.") or not name or "." in overload:
                 continue  # a function of Python: _operator.add, math.floor
-            named = tuple([_text(one["name"]) for one in inputs if one.get("kind", KEYWORD) == KEYWORD])
+            named = tuple([_text(entry["name"]) for entry in inputs if entry.get("kind", KEYWORD) == KEYWORD])
             overload = "" if overload == "default" else overload
-            before = len(found)
-            found.add(Call(f"{namespace}::{name}", overload, len(inputs) - len(named), named))
-            if len(found) > before:
+            before = len(item)
+            item.add(Call(f"{namespace}::{name}", overload, len(inputs) - len(named), named))
+            if len(item) > before:
                 allowance.spend(CALL)
     return kinds
 
 
-def _text(found: Any) -> str:
-    if not isinstance(found, str):
-        raise TypeError(f"the name of an argument has type {type(found).__name__}")
-    return found
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the name of an argument has type {type(value).__name__}")
+    return value

@@ -29,14 +29,16 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
         ArchiveError: it cannot be read.
     """
     member = archive.member(record)
-    inner, found, before = opened(archive, record)
+    inner, result, before = opened(archive, record)
     with inner:
-        for one in inner.damage:
-            if not (one.code == "junk-before" and before and one.offset == 0):
-                offset = None if one.offset is None else one.offset + member.data_offset - before
-                facts.damage.append(Damage(one.code, f"{record}/{one.record}" if one.record else record, one.detail, offset))
+        for damage in inner.damage:
+            if not (damage.code == "junk-before" and before and damage.offset == 0):
+                offset = None if damage.offset is None else damage.offset + member.data_offset - before
+                facts.damage.append(
+                    Damage(damage.code, f"{record}/{damage.record}" if damage.record else record, damage.detail, offset)
+                )
     places = _zip.calculated(archive, facts) if facts.layout != "export_plain" else {}
-    for storage in found.storages:
+    for storage in result.storages:
         storage.record = f"{record}/{storage.record}"
         if member.method:
             storage.offset, storage.calculated_offset, storage.why = None, None, PACKED
@@ -47,10 +49,10 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
                     storage.calculated_offset += places[record] - before
                 else:
                     storage.calculated_offset, storage.why = None, _zip.NOT_TORCH
-    facts.storages += found.storages
-    facts.held.update(one.record for one in found.storages)
-    facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in found.pickles.items()})
-    facts.byteorder = facts.byteorder or found.byteorder
+    facts.storages += result.storages
+    facts.held.update(item.record for item in result.storages)
+    facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in result.pickles.items()})
+    facts.byteorder = facts.byteorder or result.byteorder
 
 
 def opened(archive: ZipArchive, record: str) -> tuple[ZipArchive, Facts, int]:
@@ -63,8 +65,8 @@ def opened(archive: ZipArchive, record: str) -> tuple[ZipArchive, Facts, int]:
     view = archive.view(record)
     where = f"{archive.path}, record {record!r}"
     if view[:4] != ZIP_MAGIC:
-        said = f"begins with {bytes(view[:4]).hex(' ') or 'nothing'}, expected a zip archive of torch.save"
-        raise Corrupt(said, where=where, code="bad-nested")
+        message = f"begins with {bytes(view[:4]).hex(' ') or 'nothing'}, expected a zip archive of torch.save"
+        raise Corrupt(message, where=where, code="bad-nested")
     raw, before = _raw(archive, record)
     return *torch_save(where, raw, archive.allowance), before
 
@@ -76,12 +78,12 @@ def torch_save(where: str, raw: Raw, allowance: Allowance) -> tuple[ZipArchive, 
         ArchiveError: it cannot be read.
     """
     inner = ZipArchive(where, raw, allowance)
-    found = Facts(where, len(raw), names=inner.names, records=frozenset(inner.names))
-    if torch_save_zip.recognise(found.records) is None:
+    facts = Facts(where, len(raw), names=inner.names, records=frozenset(inner.names))
+    if torch_save_zip.recognise(facts.records) is None:
         inner.close()
         raise Corrupt("is a zip archive without a record 'data.pkl'", where=where, code="bad-nested")
-    torch_save_zip.read(inner, found)
-    return inner, found
+    torch_save_zip.read(inner, facts)
+    return inner, facts
 
 
 def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:

@@ -39,8 +39,8 @@ def text(archive: ZipArchive, record: str, longest: int = 1 << 16) -> str:
     """
     data = archive.record(record)
     if len(data) > longest:
-        said = f"contains {len(data)} bytes, expected a short text"
-        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-record")
+        message = f"contains {len(data)} bytes, expected a short text"
+        raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="bad-record")
     return data.decode("ascii", "replace").strip()
 
 
@@ -52,11 +52,11 @@ def file_format(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
     """
     for record in VERSION_RECORDS:
         if record in names:
-            said = text(archive, record)
-            if not said.isdigit() or len(said) > 9:
+            message = text(archive, record)
+            if not message.isdigit() or len(message) > 9:
                 where = f"{archive.path}, record {record!r}"
-                raise Corrupt(f"contains {said[:40]!r}, expected a number", where=where, code="bad-version")
-            return {"file-format": int(said)}
+                raise Corrupt(f"contains {message[:40]!r}, expected a number", where=where, code="bad-version")
+            return {"file-format": int(message)}
     return {}
 
 
@@ -67,11 +67,11 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
         Corrupt: it is no pickle.
         Unsafe: it needs something that only this process knows, or more than a pickle needs.
     """
-    found = facts.pickles.get(record)
-    if found is None:
+    result = facts.pickles.get(record)
+    if result is None:
         where = f"{archive.path}, record {record!r}"
-        found = facts.pickles[record] = unpickle(archive.view(record, mapped=False), where=where, allowance=archive.allowance)
-    return found
+        result = facts.pickles[record] = unpickle(archive.view(record, mapped=False), where=where, allowance=archive.allowance)
+    return result
 
 
 def calculated(archive: ZipArchive, facts: Facts) -> dict[str, int]:
@@ -104,32 +104,32 @@ def add_storages(
         if record in seen:
             continue
         seen.add(record)
-        one = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record, device=storage.location)
-        facts.storages.append(one)
+        item = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record, device=storage.location)
+        facts.storages.append(item)
         if record not in records:
-            one.why = f"has no record {record!r} for a storage of {storage.nbytes} bytes"
-            note(archive, "missing-record", record, one.why)
+            item.why = f"has no record {record!r} for a storage of {storage.nbytes} bytes"
+            note(archive, "missing-record", record, item.why)
             continue
         if places is None:
             places = calculated(archive, facts)
         member = archive.member(record)
-        one.offset = offset = member.data_offset
+        item.offset = offset = member.data_offset
         if skipped and not member.size:
-            one.absent = storage.nbytes > 0
+            item.absent = storage.nbytes > 0
         elif member.size != storage.nbytes:
-            said = f"contains {member.size} bytes, but the pickle expects {storage.nbytes}"
-            note(archive, "size-disagrees", record, said)
+            message = f"contains {member.size} bytes, but the pickle expects {storage.nbytes}"
+            note(archive, "size-disagrees", record, message)
         if member.method:
-            one.offset, one.why = None, COMPRESSED
+            item.offset, item.why = None, COMPRESSED
         elif not places:
-            one.why = NOT_TORCH
+            item.why = NOT_TORCH
         else:
-            one.calculated_offset = places[record]
+            item.calculated_offset = places[record]
             if places[record] != offset and record not in archive.moved:
-                said = f"starts at {offset}, but should start at {places[record]} according to the record sizes"
-                note(archive, "offset-disagrees", record, said)
+                message = f"starts at {offset}, but should start at {places[record]} according to the record sizes"
+                note(archive, "offset-disagrees", record, message)
         if holes and member.crc == 0 and member.size and not member.method:
-            one.absent = _is_hole(archive, offset, member.size)
+            item.absent = _is_hole(archive, offset, member.size)
 
 
 def _may_have_holes(archive: ZipArchive, records: frozenset[str]) -> bool:
@@ -150,8 +150,8 @@ def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
     looked = size
     if not archive.allowance.complete and size > BEGINNING:
         looked = BEGINNING
-        said = f"the file was not read in full: only {BEGINNING} bytes of each record without a checksum were examined"
-        archive.allowance.omit("absent", said)
+        message = f"the file was not read in full: only {BEGINNING} bytes of each record without a checksum were examined"
+        archive.allowance.omit("absent", message)
     archive.allowance.spend(looked >> 9)
     return _zeros(windows(archive.raw, offset, offset + looked))
 

@@ -33,12 +33,12 @@ def read(archive: Archive, facts: Facts) -> None:
     Raises:
         ArchiveError: it cannot be read.
     """
-    found = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path, allowance=archive.allowance)
-    facts.extra["pickle_protocol"] = found.protocol
-    for storage in found.storages:
+    unpickled = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path, allowance=archive.allowance)
+    facts.extra["pickle_protocol"] = unpickled.protocol
+    for storage in unpickled.storages:
         facts.storages.append(
             StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY, device=storage.location)
         )
-    if found.end < len(archive.data):
-        said = f"{len(archive.data) - found.end} bytes follow the pickle"
-        facts.damage.append(Damage("junk-after", None, said, found.end))
+    if unpickled.end < len(archive.data):
+        message = f"{len(archive.data) - unpickled.end} bytes follow the pickle"
+        facts.damage.append(Damage("junk-after", None, message, unpickled.end))

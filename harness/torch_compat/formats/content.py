@@ -95,20 +95,20 @@ def _checkpoint_parts(folder: Path) -> list[Part]:
     """The metadata of a checkpoint without the ids of saving and loading, and the digest of each entry of its files."""
     held = sizes(folder)
     allowance = Allowance.to_inspect(sum(held.values()))
-    found = read_metadata(str(folder), allowance)
+    checkpoint = read_metadata(str(folder), allowance)
     with Archive(str(folder / METADATA), read_raw(str(folder / METADATA)), "pickle", allowance=allowance) as archive:
         keys = _StorageKeys(archive)
-        keys.order = dict.fromkeys(found.ids, 0)
+        keys.order = dict.fromkeys(checkpoint.ids, 0)
         parts: list[Part] = [(METADATA, keys.canonical(bytes(archive.data)))]
     by_file: dict[str, list[Shard]] = {}
-    for entry in found.entries:
+    for entry in checkpoint.entries:
         if entry.missing:
             raise Corrupt(f"a part of {shown(entry.name)} is not stored anywhere", where=str(folder), code="missing-shard")
         for shard in entry.shards:
             by_file.setdefault(shard.file, []).append(shard)
     for file in held.keys() ^ {METADATA, *by_file}:
-        said = f"no entry in {METADATA} refers to {file}" if file in held else f"the file {file} does not exist"
-        raise Corrupt(said, where=str(folder), code="unlisted-file" if file in held else "missing-file")
+        message = f"no entry in {METADATA} refers to {file}" if file in held else f"the file {file} does not exist"
+        raise Corrupt(message, where=str(folder), code="unlisted-file" if file in held else "missing-file")
     for file, shards in by_file.items():
         raw = read_raw(str(folder / file))
         try:
@@ -159,8 +159,8 @@ def _pickles(names: Collection[str]) -> list[str]:
 
 def _storage_key(record: str) -> str:
     """The key of the storage in a record; empty if it is not a storage."""
-    found = STORAGE.fullmatch(record)
-    return found[1] or found[2] if found else ""
+    match = STORAGE.fullmatch(record)
+    return match[1] or match[2] if match else ""
 
 
 def _stream_parts(archive: Archive) -> list[Part]:
@@ -169,9 +169,9 @@ def _stream_parts(archive: Archive) -> list[Part]:
     parts: list[Part] = []
     end = 0
     for name in ("magic", "protocol", "system", "object"):
-        found = keys.read(data, end, where=f"{path}, {name}")
-        end = found.end
-        parts.append((name, keys.canonical(bytes(data[found.start : end]))))
+        result = keys.read(data, end, where=f"{path}, {name}")
+        end = result.end
+        parts.append((name, keys.canonical(bytes(data[result.start : end]))))
     listed = keys.read(data, end, where=f"{path}, keys")
     end = listed.end
     if not isinstance(listed.value, list) or any(not isinstance(key, str) or key not in keys.order for key in listed.value):

@@ -144,8 +144,8 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     """
     path = os.path.join(folder, METADATA)  # noqa: PTH118
     with Archive(path, read_raw(path), "pickle", allowance=allowance) as archive:
-        found = unpickle(archive.data, where=path, allowance=allowance)
-    state = _state(found.value, "Metadata", path)
+        result = unpickle(archive.data, where=path, allowance=allowance)
+    state = _state(result.value, "Metadata", path)
     values, stored = state.get("state_dict_metadata"), state.get("storage_data")
     if not isinstance(values, dict) or not isinstance(stored, dict):
         raise _bad(path, "must contain two dicts, state_dict_metadata and storage_data")
@@ -169,11 +169,11 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     about: Any = state.get("storage_meta")
     told = about.state if _class(about) == "StorageMeta" and isinstance(about.state, dict) else {}
     ids = tuple(told[key] for key in ("save_id", "load_id") if isinstance(told.get(key), str))
-    return Checkpoint(tuple(entries), strided, version if isinstance(version, str) else None, ids, found)
+    return Checkpoint(tuple(entries), strided, version if isinstance(version, str) else None, ids, result)
 
 
-def _bad(where: str, said: str) -> Corrupt:
-    return Corrupt(said, where=where, code="bad-metadata")
+def _bad(where: str, text: str) -> Corrupt:
+    return Corrupt(text, where=where, code="bad-metadata")
 
 
 def _class(value: Any) -> str:
@@ -189,17 +189,17 @@ def _state(value: Any, name: str, where: str) -> dict[Any, Any]:
     return state
 
 
-def _numbers(found: Any, where: str, what: str) -> tuple[int, ...]:
+def _numbers(value: Any, where: str, what: str) -> tuple[int, ...]:
     """Sizes or offsets: numbers from 0 to 2**63, of at most 64 dimensions."""
-    plain = isinstance(found, tuple | list) and all(one.__class__ is int and 0 <= one < HIGHEST for one in found)
-    if not plain or len(found) > MOST_DIMENSIONS:
-        raise _bad(where, f"gives {what} as {brief(found, 80)}; expected up to {MOST_DIMENSIONS} numbers")
-    return tuple(found)
+    plain = isinstance(value, tuple | list) and all(item.__class__ is int and 0 <= item < HIGHEST for item in value)
+    if not plain or len(value) > MOST_DIMENSIONS:
+        raise _bad(where, f"gives {what} as {brief(value, 80)}; expected up to {MOST_DIMENSIONS} numbers")
+    return tuple(value)
 
 
 def _places(stored: dict[Any, Any], where: str, allowance: Allowance) -> dict[str, dict[tuple[int, ...] | None, Shard]]:
     """The stored parts: by name, then by the offset of the part."""
-    found: dict[str, dict[tuple[int, ...] | None, Shard]] = {}
+    results: dict[str, dict[tuple[int, ...] | None, Shard]] = {}
     for index, info in stored.items():
         allowance.spend(SHARD)
         key, place = _state(index, "MetadataIndex", where), _state(info, "_StorageInfo", where)
@@ -211,11 +211,11 @@ def _places(stored: dict[Any, Any], where: str, allowance: Allowance) -> dict[st
             raise _bad(where, f"places {brief(name, 40)} in {brief(file, 80)}, which is not a file in the directory")
         begin, count = _numbers((place.get("offset"), place.get("length")), where, f"the location of {brief(name, 40)}")
         transforms = place.get("transform_descriptors") or ()
-        if not isinstance(transforms, tuple | list) or not all(isinstance(one, str) for one in transforms):
+        if not isinstance(transforms, tuple | list) or not all(isinstance(transform, str) for transform in transforms):
             raise _bad(where, f"lists the transforms {brief(transforms, 40)} for {brief(name, 40)}; expected names")
         at = None if start is None else _numbers(start, where, f"the offset of {brief(name, 40)}")
-        found.setdefault(name, {})[at] = Shard(file, begin, count, at, None, tuple(transforms))
-    return found
+        results.setdefault(name, {})[at] = Shard(file, begin, count, at, None, tuple(transforms))
+    return results
 
 
 def _is_inside(file: str) -> bool:
@@ -263,10 +263,10 @@ def _tensor(
 
 
 def _product(sizes: Iterable[int]) -> int:
-    found = 1
+    result = 1
     for size in sizes:
-        found *= size
-    return found
+        result *= size
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------------- facts
@@ -282,19 +282,19 @@ def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True
         UsageError: the metadata cannot be opened.
         ArchiveError: it cannot be read.
     """
-    found = read_metadata(folder, allowance)
-    facts.pickles[METADATA] = found.unpickled
-    facts.producer = _producer(found)
-    facts.extra["checkpoint"] = found
+    checkpoint = read_metadata(folder, allowance)
+    facts.pickles[METADATA] = checkpoint.unpickled
+    facts.producer = _producer(checkpoint)
+    facts.extra["checkpoint"] = checkpoint
     by_file: dict[str, list[tuple[CheckpointEntry, Shard]]] = {}
-    for entry in found.entries:
+    for entry in checkpoint.entries:
         for start in entry.missing:
-            said = (
+            message = (
                 f"the part at {start} of {shown(entry.name)} is not stored anywhere"
                 if start
                 else f"{shown(entry.name)} is not stored anywhere"
             )
-            facts.damage.append(Damage("missing-shard", METADATA, said, None))
+            facts.damage.append(Damage("missing-shard", METADATA, message, None))
         for shard in entry.shards:
             by_file.setdefault(shard.file, []).append((entry, shard))
             nbytes = (
@@ -303,7 +303,7 @@ def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True
             facts.storages.append(StorageRecord(_key(entry, shard), entry.dtype, nbytes, shard.offset, None, shard.file, why=WHY))
     for file in sorted(by_file):
         _read_file(folder, file, by_file[file], facts, allowance, verify=verify)
-    return found
+    return checkpoint
 
 
 WHY = "its location is in .metadata"
@@ -319,9 +319,9 @@ def _key(entry: CheckpointEntry, shard: Shard) -> str:
     return entry.name if whole else f"{entry.name}[{', '.join(map(str, shard.start or ()))}]"
 
 
-def _producer(found: Checkpoint) -> Producer:
-    names = {one.path for one in found.unpickled.globals}
-    if found.strided:
+def _producer(checkpoint: Checkpoint) -> Producer:
+    names = {global_.path for global_ in checkpoint.unpickled.globals}
+    if checkpoint.strided:
         return Producer(first="2.15", because=("strides in .metadata",))
     if "torch.distributed.checkpoint.metadata.StorageMeta" in names:
         return Producer(first="2.4", last="2.14", because=("class StorageMeta in .metadata", "no strides"))
@@ -342,8 +342,8 @@ def _read_file(
     try:
         for entry, shard in parts:
             if shard.offset + shard.length > len(raw):
-                said = f"ends inside {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
-                facts.damage.append(Damage("cut-off", file, said, shard.offset))
+                message = f"ends inside {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
+                facts.damage.append(Damage("cut-off", file, message, shard.offset))
             elif verify and allowance.work < RESERVE:
                 allowance.omit("checksums", "the checkpoint has too many entries: some were not checked")
             elif verify and not shard.transforms:
@@ -356,15 +356,17 @@ def _look_into(raw: Raw, folder: str, shard: Shard, facts: Facts, allowance: All
     record = f"{shard.file}@{shard.offset}"
     try:
         with entry_archive(raw, folder, shard, allowance) as inner:
-            found = Facts(inner.path, shard.length, names=inner.names, records=frozenset(inner.names), damage=inner.damage)
-            torch_save_zip.read(inner, found)
+            result = Facts(inner.path, shard.length, names=inner.names, records=frozenset(inner.names), damage=inner.damage)
+            torch_save_zip.read(inner, result)
             inner.verify()
     except (Corrupt, Unsupported) as error:
         facts.damage.append(Damage(error.code, record, error.message, shard.offset))
         return
-    for one in found.damage:
-        facts.damage.append(Damage(one.code, f"{record}/{one.record}" if one.record else record, one.detail, shard.offset))
-    facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in found.pickles.items()})
+    for damage in result.damage:
+        facts.damage.append(
+            Damage(damage.code, f"{record}/{damage.record}" if damage.record else record, damage.detail, shard.offset)
+        )
+    facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in result.pickles.items()})
 
 
 def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> ZipArchive:
@@ -377,11 +379,11 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
     allowance.spend(NESTED)
     where = f"{os.path.join(folder, shard.file)}, entry at {shard.offset}"  # noqa: PTH118
     if shard.transforms:
-        said = f"was changed by {', '.join(map(shown, shard.transforms))} before being stored"
-        raise Unsupported(said, where=where, hint="load it with torch.distributed.checkpoint", code="transformed")
+        message = f"was changed by {', '.join(map(shown, shard.transforms))} before being stored"
+        raise Unsupported(message, where=where, hint="load it with torch.distributed.checkpoint", code="transformed")
     if raw[shard.offset : shard.offset + 4] != ZIP or shard.offset + shard.length > len(raw):
-        found = bytes(raw[shard.offset : shard.offset + 4]).hex(" ") or "nothing"
-        raise Corrupt(f"begins with {found}, expected a zip archive of torch.save", where=where, code="bad-nested")
+        result = bytes(raw[shard.offset : shard.offset + 4]).hex(" ") or "nothing"
+        raise Corrupt(f"begins with {result}, expected a zip archive of torch.save", where=where, code="bad-nested")
     # copied: a map begins at a page boundary, and preceding archives in that page would count as a part of this one
     allowance.expand(shard.length)
     inner = ZipArchive(where, bytes(raw[shard.offset : shard.offset + shard.length]), allowance)
@@ -395,5 +397,5 @@ def files_of(folder: str, found: Checkpoint | None) -> Iterator[str]:
     """The existing files of a checkpoint, relative to it, unique and sorted."""
     named = {shard.file for entry in found.entries for shard in entry.shards} if found else set()
     with os.scandir(folder) as entries:
-        named |= {one.name for one in entries if one.name.endswith(SHARDS)}
-    yield from sorted({METADATA, *(one for one in named if os.path.isfile(os.path.join(folder, one)))})  # noqa: PTH118, PTH113
+        named |= {entry.name for entry in entries if entry.name.endswith(SHARDS)}
+    yield from sorted({METADATA, *(file for file in named if os.path.isfile(os.path.join(folder, file)))})  # noqa: PTH118, PTH113

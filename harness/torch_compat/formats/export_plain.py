@@ -55,13 +55,13 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     calls: set[Call] = set()
     _export.add_program(archive, facts, PROGRAM, _export.load_json(archive, PROGRAM), calls)
     facts.calls = frozenset(calls)
-    said = _zip.text(archive, "version") if "version" in facts.records else None
-    if said is not None and said != facts.export_schema:
+    message = _zip.text(archive, "version") if "version" in facts.records else None
+    if message is not None and message != facts.export_schema:
         _zip.note(
             archive,
             "version-disagrees",
             "version",
-            f"contains {said[:40]!r}, but the program has schema version {facts.export_schema!r}",
+            f"contains {message[:40]!r}, but the program has schema version {facts.export_schema!r}",
         )
     torch = _export.release(facts)
     line = LINES.get(facts.export_schema or "")

@@ -76,12 +76,12 @@ def native(archive: ZipArchive) -> list[dict[str, str]]:
                 libraries.append((record, folder))
             elif record.endswith("metadata.json"):
                 metadata.setdefault(folder, {}).update(_export.load_json(archive, record))
-    found = []
+    results = []
     for record, folder in libraries:
         stated = metadata.get(folder, {})
         known = _header(archive.view(record)) | {word: _said(stated[key]) for word, key in METADATA.items() if key in stated}
-        found.append({"record": record, "program": cut(folder.removeprefix(COMPILED), 80), **known})
-    return found
+        results.append({"record": record, "program": cut(folder.removeprefix(COMPILED), 80), **known})
+    return results
 
 
 def _header(library: memoryview) -> dict[str, str]:
@@ -89,16 +89,16 @@ def _header(library: memoryview) -> dict[str, str]:
     head = bytes(library[:64])
     if head[:4] == b"\x7fELF" and len(head) >= 20:
         order: Literal["little", "big"] = "big" if head[5] == 2 else "little"
-        found = "linux", ELF_MACHINES.get(int.from_bytes(head[18:20], order))
+        result = "linux", ELF_MACHINES.get(int.from_bytes(head[18:20], order))
     elif head[:2] == b"MZ" and len(head) == 64:
         at = int.from_bytes(head[60:64], "little")
         pe = bytes(library[at : at + 6])
-        found = "win32", PE_MACHINES.get(int.from_bytes(pe[4:], "little")) if pe[:4] == b"PE\0\0" else None
+        result = "win32", PE_MACHINES.get(int.from_bytes(pe[4:], "little")) if pe[:4] == b"PE\0\0" else None
     elif head[:4] == b"\xcf\xfa\xed\xfe" and len(head) >= 8:
-        found = "darwin", MACH_MACHINES.get(int.from_bytes(head[4:8], "little"))
+        result = "darwin", MACH_MACHINES.get(int.from_bytes(head[4:8], "little"))
     else:
         return {}
-    return {"platform": found[0]} | ({"machine": found[1]} if found[1] else {})
+    return {"platform": result[0]} | ({"machine": result[1]} if result[1] else {})
 
 
 def _said(value: Any) -> str:
@@ -116,12 +116,12 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
     Raises:
         Corrupt: one of them cannot be read.
     """
-    found = _zip.file_format(archive, names)
+    result = _zip.file_format(archive, names)
     records = programs(names)
     if records:
         program = _export.load_json(archive, records[0])
-        found["export-schema"] = _export.schema_version(archive, records[0], program)[0]
-    return found
+        result["export-schema"] = _export.schema_version(archive, records[0], program)[0]
+    return result
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
@@ -131,9 +131,9 @@ def read(archive: ZipArchive, facts: Facts) -> None:
         ArchiveError: a record of it cannot be read.
     """
     read_markers(archive, facts)
-    said = _zip.text(archive, MARKER)
-    if said != "pt2":
-        raise Corrupt(f"contains {said[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
+    message = _zip.text(archive, MARKER)
+    if message != "pt2":
+        raise Corrupt(f"contains {message[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
     facts.extra["archive_version"] = _zip.text(archive, "archive_version") if "archive_version" in facts.records else None
     calls: set[Call] = set()
     for record in reversed(programs(archive.names)):
@@ -178,9 +178,9 @@ def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
         archive.allowance.spend(JSON)
         dtype = _dtype(meta)
         if record not in facts.records:
-            said = f"has no record {record!r} for the weight {name!r}"
-            _zip.note(archive, "missing-record", record, said)
-            facts.storages.append(StorageRecord(path, dtype, 0, None, None, record, why=said))
+            message = f"has no record {record!r} for the weight {name!r}"
+            _zip.note(archive, "missing-record", record, message)
+            facts.storages.append(StorageRecord(path, dtype, 0, None, None, record, why=message))
             continue
         member = archive.member(record)
         why = None if places else _zip.NOT_TORCH

@@ -83,8 +83,8 @@ def name_of(facts: Facts) -> str:
     if facts.extra.get("native") and not facts.extra.get("programs"):
         return _compiled(facts)
     for kind, number in facts.versions.items():
-        said = facts.export_schema if kind == "export-schema" and facts.export_schema else number
-        parts.append(f"{KINDS[kind]} {said}")
+        message = facts.export_schema if kind == "export-schema" and facts.export_schema else number
+        parts.append(f"{KINDS[kind]} {message}")
     names = facts.extra.get("programs") or ()
     if len(names) > 1:
         parts.append(f"{len(names)} programs")

@@ -133,22 +133,22 @@ def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
         return facts, other
     facts.names = archive.names
     facts.records = records = frozenset(archive.names)
-    found, rest = _among(records & MARKERS)
-    if found is None:
-        first = next((one for one in archive.damage if one.code not in FOLDERS), None)
+    result, rest = _among(records & MARKERS)
+    if result is None:
+        first = next((item for item in archive.damage if item.code not in FOLDERS), None)
         if first is not None:
             where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
             raise Corrupt(f"has no complete record that identifies its format: {first.detail}", where=where, code=first.code)
         held = ", ".join(sorted(records)[:5])[:200] or "nothing"
         raise NoArchive(f"a zip archive of other files ({held})", where=archive.path, code="no-format")
-    facts.family, facts.layout = found.FAMILY, found.LAYOUT
+    facts.family, facts.layout = result.FAMILY, result.LAYOUT
     if rest:
-        said = f"contains records of several formats: {', '.join(rest)}; it is read as the first one"
-        archive.damage.append(Damage("ambiguous-format", None, said))
+        message = f"contains records of several formats: {', '.join(rest)}; it is read as the first one"
+        archive.damage.append(Damage("ambiguous-format", None, message))
     if "version" in records and ".data/version" in records:
-        said = "contains both version and .data/version; readers use the latter"
-        archive.damage.append(Damage("ambiguous-version", "version", said))
-    return facts, found
+        message = "contains both version and .data/version; readers use the latter"
+        archive.damage.append(Damage("ambiguous-version", "version", message))
+    return facts, result
 
 
 def add_versions(facts: Facts, module: ZipFormat | OtherFormat, archive: Archive) -> None:
@@ -167,19 +167,19 @@ def is_exported(archive: Archive) -> bool:
     """Whether an archive is one of torch.export's formats, by the names of its records alone."""
     return (
         isinstance(archive, ZipArchive)
-        and (found := _among(frozenset(archive.names) & MARKERS)[0]) is not None
-        and found.FAMILY == "export"
+        and (result := _among(frozenset(archive.names) & MARKERS)[0]) is not None
+        and result.FAMILY == "export"
     )
 
 
 @lru_cache(maxsize=256)
 def _among(markers: frozenset[str]) -> tuple[ZipFormat | None, tuple[str, ...]]:
     """The format that these records identify; and all identified formats, if no single writer combines them."""
-    found = [(one, record) for one in IN_ZIP if (record := one.recognise(markers))]
-    if not found:
+    results = [(item, record) for item in IN_ZIP if (record := item.recognise(markers))]
+    if not results:
         return None, ()
-    told = [f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT not in LAYERS]
-    layered = next((f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT in LAYERS), None)
+    told = [f"{item.LAYOUT} ({record})" for item, record in results if item.LAYOUT not in LAYERS]
+    layered = next((f"{item.LAYOUT} ({record})" for item, record in results if item.LAYOUT in LAYERS), None)
     if layered is not None:
         told.append(layered)
-    return found[0][0], tuple(told) if len(told) > 1 else ()
+    return results[0][0], tuple(told) if len(told) > 1 else ()

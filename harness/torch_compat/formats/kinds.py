@@ -72,14 +72,14 @@ def kind_of(facts: Facts) -> tuple[str, dict[str, Any]]:
 def _of_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     """The first tensors with shapes and dtypes; shards, files, and missing parts."""
     entries = checkpoint.entries
-    tensors = [one for one in entries if one.shape is not None]
+    tensors = [entry for entry in entries if entry.shape is not None]
     return {
         "tensors": len(tensors),
         "objects": len(entries) - len(tensors),
-        "shards": sum(len(one.shards) for one in entries),
-        "files": len({shard.file for one in entries for shard in one.shards}),
-        "missing": [_name(one.name) for one in entries if one.missing][:MOST],
-        "shapes": {_name(one.name): f"{one.dtype} {list(one.shape or ())}" for one in tensors[:MOST]},
+        "shards": sum(len(entry.shards) for entry in entries),
+        "files": len({shard.file for entry in entries for shard in entry.shards}),
+        "missing": [_name(entry.name) for entry in entries if entry.missing][:MOST],
+        "shapes": {_name(tensor.name): f"{tensor.dtype} {list(tensor.shape or ())}" for tensor in tensors[:MOST]},
     }
 
 
@@ -99,8 +99,8 @@ def _of_dict(value: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
         return "lightning-checkpoint", _of_trainer(value, {"lightning": _plain(value[VERSION])})
     kind = _kind_of_part(value)
     if kind == "state-dict":
-        found = [one for one in value.values() if one.__class__ is Tensor]
-        about: dict[str, Any] = {"tensors": len(found), "elements": sum(one.numel for one in found)}
+        results = [item for item in value.values() if item.__class__ is Tensor]
+        about: dict[str, Any] = {"tensors": len(results), "elements": sum(item.numel for item in results)}
         if _is_quantized(value):
             about["quantized"] = True
         return kind, about
@@ -146,19 +146,19 @@ def _kind_of_part(value: Any) -> str | None:
     if "state" in value and "param_groups" in value:
         return "optimizer-state"
     named = all(key.__class__ is str for key in value)
-    if named and _holds_tensors(value.values()) and all(_may_be_saved_by_module(one) for one in value.values()):
+    if named and _holds_tensors(value.values()) and all(_may_be_saved_by_module(item) for item in value.values()):
         return "state-dict"
     return None
 
 
 def _holds_tensors(values: Iterable[Any]) -> bool:
-    return any(one.__class__ is Tensor for one in values)
+    return any(value.__class__ is Tensor for value in values)
 
 
 def _may_be_saved_by_module(value: Any) -> bool:
     """Whether a module's state dict may contain this: tensors; for quantized modules also packed parameters, scales and dtypes."""
     if value.__class__ is tuple:
-        return all(one is None or one.__class__ is Tensor for one in value)
+        return all(item is None or item.__class__ is Tensor for item in value)
     return (
         value is None
         or value.__class__ in {Tensor, Dict, float, int, bool, str}
@@ -167,7 +167,10 @@ def _may_be_saved_by_module(value: Any) -> bool:
 
 
 def _is_quantized(value: Mapping[str, Any]) -> bool:
-    return any((one.__class__ is Tensor and one.quantizer is not None) or "_packed_params" in name for name, one in value.items())
+    return any(
+        (tensor.__class__ is Tensor and tensor.quantizer is not None) or "_packed_params" in name
+        for name, tensor in value.items()
+    )
 
 
 def _is_module(value: Described) -> bool:

@@ -75,11 +75,11 @@ class _Buffer:
         at = table.Offset(4 + 2 * field)
         if not at:
             return ""
-        found = bytes(table.String(table.Pos + at))
-        self.letters -= len(found)
+        decoder = bytes(table.String(table.Pos + at))
+        self.letters -= len(decoder)
         if self.letters < 0:
             raise Corrupt("its tables refer to more text than the file can contain", where=self.where, code="overlap")
-        return found.decode("utf-8", "replace")
+        return decoder.decode("utf-8", "replace")
 
     def follow(self, table: Any, field: int) -> Any:
         """The table that a field points to, or None."""
@@ -116,8 +116,8 @@ class _Buffer:
         fields = position - int.from_bytes(data[position : position + 4], "little", signed=True)
         length = int.from_bytes(data[fields : fields + 2], "little") if fields >= 0 else 0
         if length < 4 or length % 2 or fields + length > len(data):
-            said = f"the fields of the table at {position} have the invalid length {length} at {fields}"
-            raise Corrupt(said, where=self.where, code="bad-table")
+            message = f"the fields of the table at {position} have the invalid length {length} at {fields}"
+            raise Corrupt(message, where=self.where, code="bad-table")
         return self.table(data, position)
 
 
@@ -129,14 +129,14 @@ def versions(archive: Archive) -> dict[str, int]:
     """
     try:
         buffer = _Buffer(archive.data, archive.path, archive.allowance)
-        found = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
+        result = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
     except Corrupt as error:
         raise Corrupt(f"its root table cannot be read: {error.message}", where=error.where, code="bad-table") from error
     except ERRORS as error:
         raise Corrupt(f"its root table cannot be read: {error}", where=archive.path, code="bad-table") from error
-    if not found:
+    if not result:
         raise Corrupt("its root table has no bytecode version", where=archive.path, code="bad-version")
-    return {"bytecode": found}
+    return {"bytecode": result}
 
 
 def read(archive: Archive, facts: Facts) -> None:
@@ -158,7 +158,7 @@ def read(archive: Archive, facts: Facts) -> None:
 def _fill(buffer: _Buffer, facts: Facts) -> None:
     root, numbers = buffer.root, buffer.numbers
     facts.extra["operator_version"] = buffer.number(root, OPERATOR_VERSION, numbers.Uint32Flags, 0)
-    found: set[Call] = set()
+    results: set[Call] = set()
     dtypes: dict[int, str] = {}
     for value in buffer.tables(root, IVALUES):
         kind = buffer.number(value, 0, numbers.Uint8Flags, 0)
@@ -174,9 +174,9 @@ def _fill(buffer: _Buffer, facts: Facts) -> None:
             continue
         for operator in buffer.tables(held, OPERATORS):
             count = buffer.number(operator, 2, numbers.Int32Flags, -1)
-            found.add(Call(buffer.text(operator, 0), buffer.text(operator, 1), count if count >= 0 else None, ()))
-    buffer.allowance.spend(CALL * len(found))
-    facts.calls = frozenset(found)
+            results.add(Call(buffer.text(operator, 0), buffer.text(operator, 1), count if count >= 0 else None, ()))
+    buffer.allowance.spend(CALL * len(results))
+    facts.calls = frozenset(results)
     for index, storage in enumerate(buffer.tables(root, STORAGE_DATA)):
         start, length = buffer.vector(storage, 0, 1)
         facts.storages.append(StorageRecord(str(index), dtypes.get(index), length, start or None, why=WHY))

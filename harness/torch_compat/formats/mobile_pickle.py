@@ -52,7 +52,7 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
     Raises:
         Corrupt: one of them cannot be read.
     """
-    found = _zip.file_format(archive, names)
+    result = _zip.file_format(archive, names)
     head = bytes(archive.view(RECORD)[:16])
     if len(head) < 3 or head[0] != 0x80:
         where = f"{archive.path}, record {RECORD!r}"
@@ -60,8 +60,8 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
     at = 3 if head[2:3] == b"(" else 2
     width = NUMBERS.get(head[at]) if at < len(head) else None
     if width:
-        found["bytecode"] = int.from_bytes(head[at + 1 : at + 1 + width], "little", signed=width == 4)
-    return found
+        result["bytecode"] = int.from_bytes(head[at + 1 : at + 1 + width], "little", signed=width == 4)
+    return result
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
@@ -74,17 +74,17 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     facts.producer = _producer(archive, facts, version)
     read_program(archive, facts)
     read_torchscript_sources(archive, facts)
-    found = _zip.read_pickle(archive, facts, RECORD)
+    result = _zip.read_pickle(archive, facts, RECORD)
     folder = "constants/" if version is not None and version >= 5 else "bytecode/"
-    if found.storages:
-        _zip.add_storages(archive, facts, found.storages, folder.__add__, key_of=folder)
-    functions = found.value if isinstance(found.value, tuple) else (found.value,)
+    if result.storages:
+        _zip.add_storages(archive, facts, result.storages, folder.__add__, key_of=folder)
+    functions = result.value if isinstance(result.value, tuple) else (result.value,)
     facts.calls, facts.extra["instructions"] = _operators(functions[1:] if version is not None else functions, archive)
 
 
 def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozenset[Call], tuple[str, ...]]:
     """The operators that the functions name, and the instructions that they use."""
-    found: set[Call] = set()
+    results: set[Call] = set()
     instructions: set[str] = set()
     try:
         for function in functions:
@@ -94,35 +94,35 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
             instructions.update(_text(instruction[0]) for instruction in code["instructions"])
             for operator in code["operators"]:
                 name, overload, *count = operator
-                found.add(Call(_text(name), _text(overload), _count(count[0]) if count else None, ()))
-        return frozenset(found), tuple(sorted(instructions))
+                results.add(Call(_text(name), _text(overload), _count(count[0]) if count else None, ()))
+        return frozenset(results), tuple(sorted(instructions))
     except (TypeError, ValueError, LookupError):
         pass
     where = f"{archive.path}, record {RECORD!r}"
     raise Corrupt("does not contain functions with instructions and operators", where=where, code="bad-bytecode")
 
 
-def _text(found: Any) -> str:
-    if not isinstance(found, str):  # a tuple that shares itself must not even be hashed
+def _text(value: Any) -> str:
+    if not isinstance(value, str):  # a tuple that shares itself must not even be hashed
         raise TypeError
-    return found
+    return value
 
 
-def _count(found: Any) -> int:
-    if not isinstance(found, int) or not -1 <= found < MOST_ARGUMENTS:  # -1: as many as there are
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not -1 <= value < MOST_ARGUMENTS:  # -1: as many as there are
         raise TypeError
-    return found
+    return value
 
 
 def _producer(archive: ZipArchive, facts: Facts, bytecode: int | None) -> Producer:
     names = archive.names
-    made = producer(archive, facts)
+    result = producer(archive, facts)
     if names[0] == "version":
         return Producer(first="1.5", last="1.5", because=("version record comes first",))
     if bytecode is None:
         return Producer(first="1.6", last="1.6", because=("bytecode without a number", "version record comes last"))
-    first = made.first
-    if made.last in {"1.11", "2.0"}:
+    first = result.first
+    if result.last in {"1.11", "2.0"}:
         least = FIRST_LINES.get(bytecode, "1.7")
         first = max(first or least, least, key=Release)
-    return made._replace(first=first, because=(*made.because, f"bytecode {bytecode}"))
+    return result._replace(first=first, because=(*result.because, f"bytecode {bytecode}"))

@@ -151,7 +151,7 @@ class Facts:
     @property
     def globals(self) -> list[str]:
         """The globals that its pickles name, each once, in the order of first use."""
-        return list(dict.fromkeys(one.path for unpickled in self.pickles.values() for one in unpickled.globals))
+        return list(dict.fromkeys(global_.path for unpickled in self.pickles.values() for global_ in unpickled.globals))
 
     def code(self) -> dict[str, str]:
         """TorchScript source by record."""

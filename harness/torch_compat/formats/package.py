@@ -57,8 +57,8 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     for record in ("extern_modules", ".data/extern_modules"):
         if record in names:
             modules = str(archive.view(record), "utf-8", "replace")
-            facts.extra["extern_modules"] = found = [line for line in modules.splitlines() if line]
-            archive.allowance.spend(NAME * len(found) + len(modules) // 8)
+            facts.extra["extern_modules"] = results = [line for line in modules.splitlines() if line]
+            archive.allowance.spend(NAME * len(results) + len(modules) // 8)
     old = "extern_modules" in names
 
     def record_of(key: str) -> str:

@@ -65,16 +65,16 @@ def read(archive: Archive, facts: Facts) -> None:
     facts.byteorder = "little"
     end = 0
     for part in ("magic", "protocol", "system", "object", "keys"):
-        found = facts.pickles[part] = unpickle(data, end, where=f"{archive.path}, {part}", allowance=archive.allowance)
-        end = found.end
+        result = facts.pickles[part] = unpickle(data, end, where=f"{archive.path}, {part}", allowance=archive.allowance)
+        end = result.end
     facts.extra["sys_info"] = facts.pickles["system"].value
     storages = {storage.key: storage for storage in facts.pickles["object"].storages}
     keys = facts.pickles["keys"].value
     if not isinstance(keys, list) or any(not isinstance(key, str) or key not in storages for key in keys):
-        said = "does not list the storages that the object references"
+        message = "does not list the storages that the object references"
         if any(event.kind == "persistent" and event.subject == "str" for event in facts.pickles["object"].events):
-            said = f"{said} as tuples: pickle protocol 0 writes them as text, which no release loads"
-        raise Corrupt(said, where=f"{archive.path}, keys", code="bad-keys")
+            message = f"{message} as tuples: pickle protocol 0 writes them as text, which no release loads"
+        raise Corrupt(message, where=f"{archive.path}, keys", code="bad-keys")
     place = end
     for key in keys:
         storage = storages[key]
@@ -85,18 +85,18 @@ def read(archive: Archive, facts: Facts) -> None:
         nbytes = count * ELEMENT_SIZES.get(storage.dtype, 1)
         facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8, device=storage.location))
         if count != storage.numel:
-            said = f"storage {key!r} has {count} elements, but the pickle expects {storage.numel}"
-            facts.damage.append(Damage("size-disagrees", key, said, end))
+            message = f"storage {key!r} has {count} elements, but the pickle expects {storage.numel}"
+            facts.damage.append(Damage("size-disagrees", key, message, end))
         if not 0 <= nbytes <= len(data) - end - 8:
             raise _cut_off(archive, key, end + 8, nbytes)
         end += 8 + nbytes
         place += 8 + storage.nbytes
     if end < len(data):
-        said = f"{len(data) - end} bytes follow the last storage"
-        facts.damage.append(Damage("junk-after", None, said, end))
+        message = f"{len(data) - end} bytes follow the last storage"
+        facts.damage.append(Damage("junk-after", None, message, end))
 
 
 def _cut_off(archive: Archive, key: str, at: int, wanted: int) -> Corrupt:
-    said = f"is truncated: only {len(archive.data) - at} of {wanted} bytes are present"
-    archive.damage.append(Damage("cut-off", key, said, at))
-    return Corrupt(said, where=f"{archive.path}, storage {key!r}", code="cut-off")
+    message = f"is truncated: only {len(archive.data) - at} of {wanted} bytes are present"
+    archive.damage.append(Damage("cut-off", key, message, at))
+    return Corrupt(message, where=f"{archive.path}, storage {key!r}", code="cut-off")

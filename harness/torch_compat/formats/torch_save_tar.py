@@ -53,26 +53,26 @@ class _Row:
 
     def pickle(self) -> Any:
         """The next pickle."""
-        found = unpickle(self.data, self.at, where=self.where, allowance=self.allowance)
-        self.at = found.end
-        return found.value
+        unpickled = unpickle(self.data, self.at, where=self.where, allowance=self.allowance)
+        self.at = unpickled.end
+        return unpickled.value
 
     def count(self) -> int:
         """The next pickle, which has to say how many follow."""
-        found = self.pickle()
-        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= len(self.data):
-            raise Corrupt(f"has an invalid count: {brief(found, 40)}", where=self.where, code="bad-count")
-        return found
+        result = self.pickle()
+        if not isinstance(result, int) or isinstance(result, bool) or not 0 <= result <= len(self.data):
+            raise Corrupt(f"has an invalid count: {brief(result, 40)}", where=self.where, code="bad-count")
+        return result
 
     def numbers(self, count: int, size: int) -> list[int]:
         """Numbers of 4 or 8 bytes."""
         end = self.at + count * size
         if end > len(self.data):
-            said = f"ends too early: only {len(self.data) - self.at} of {count * size} bytes are present"
-            raise Corrupt(said, where=self.where, code="cut-off")
-        found = [int.from_bytes(self.data[at : at + size], "little", signed=True) for at in range(self.at, end, size)]
+            message = f"ends too early: only {len(self.data) - self.at} of {count * size} bytes are present"
+            raise Corrupt(message, where=self.where, code="cut-off")
+        results = [int.from_bytes(self.data[at : at + size], "little", signed=True) for at in range(self.at, end, size)]
         self.at = end
-        return found
+        return results
 
 
 def read(archive: Archive, facts: Facts) -> None:
@@ -95,7 +95,7 @@ def read(archive: Archive, facts: Facts) -> None:
 
     def found_by(pid: Any) -> Any:
         if pid.__class__ is tuple and len(pid) == 3 and pid[0].__class__ is Global:
-            texts = [one if isinstance(one, str) else None for one in map(_text, pid[1:])]
+            texts = [item if isinstance(item, str) else None for item in map(_text, pid[1:])]
             key = (pid[0].path, *texts)
             if key not in sources:
                 sources[key] = ModuleSource(pid[0], *texts)
@@ -104,8 +104,8 @@ def read(archive: Archive, facts: Facts) -> None:
         if name not in tensors and name in storages:
             return storages[name]
         if name not in tensors:
-            said = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not contain"
-            raise Corrupt(said, where=where, code="missing-tensor")
+            message = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not contain"
+            raise Corrupt(message, where=where, code="missing-tensor")
         return tensors[name]
 
     facts.pickles["pickle"] = unpickle(archive.view("pickle"), where=where, persistent=found_by, allowance=archive.allowance)
@@ -113,8 +113,8 @@ def read(archive: Archive, facts: Facts) -> None:
 
 def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
     row = _Row(archive, "storages")
-    start = next(one.data_offset for one in archive.members if one.name == "storages")
-    found: dict[str, Storage] = {}
+    start = next(member.data_offset for member in archive.members if member.name == "storages")
+    results: dict[str, Storage] = {}
     for _ in range(row.count()):
         stated = row.pickle()
         key, location, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
@@ -125,10 +125,10 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         key = _key(key) or ""
         nbytes = count * ELEMENT_SIZES[dtype]
         if not 0 <= nbytes <= len(row.data) - row.at:
-            said = f"ends inside storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
-            archive.damage.append(Damage("cut-off", "storages", said, start + row.at))
-            raise Corrupt(said, where=row.where, code="cut-off")
-        found[key] = Storage(kind.path, dtype, key, location, count, nbytes)
+            message = f"ends inside storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
+            archive.damage.append(Damage("cut-off", "storages", message, start + row.at))
+            raise Corrupt(message, where=row.where, code="cut-off")
+        results[key] = Storage(kind.path, dtype, key, location, count, nbytes)
         facts.storages.append(StorageRecord(key, dtype, nbytes, start + row.at, record="storages", why=WHY, device=location))
         row.at += nbytes
     views = row.pickle()
@@ -140,32 +140,32 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         archive.allowance.spend(VIEW)
         key, root = None, None
         if isinstance(view, tuple) and len(view) == 4:
-            key, root = _key(view[0]), found.get(_key(view[1]) or "")
+            key, root = _key(view[0]), results.get(_key(view[1]) or "")
         if key is None or root is None or not all(isinstance(number, int) for number in view[2:]):
             raise Corrupt(f"has an invalid view description: {brief(view)}", where=row.where, code="bad-storage")
         offset, count = view[2:]
         if not 0 <= offset <= offset + count <= root.numel:
             raise Corrupt(f"describes a view outside its storage: {brief(view)}", where=row.where, code="bad-storage")
         nbytes = count * ELEMENT_SIZES[root.dtype]
-        found[key] = Storage(root.type_name, root.dtype, key, root.location, count, nbytes, root, offset)
-    return found
+        results[key] = Storage(root.type_name, root.dtype, key, root.location, count, nbytes, root, offset)
+    return results
 
 
-def _text(found: Any) -> Any:
+def _text(decoder: Any) -> Any:
     """A text of Python 2 is bytes."""
-    return found.decode("utf-8", "backslashreplace") if isinstance(found, bytes) else found
+    return decoder.decode("utf-8", "backslashreplace") if isinstance(decoder, bytes) else decoder
 
 
-def _key(found: Any) -> str | None:
+def _key(value: Any) -> str | None:
     """What names a storage or a tensor, a text or an integer of 64 bits, as text; None for anything else."""
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found) if found.bit_length() <= LONGEST_KEY else None
-    return found if isinstance(found, str) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if value.bit_length() <= LONGEST_KEY else None
+    return value if isinstance(value, str) else None
 
 
 def _tensors(archive: Archive, storages: dict[str, Storage]) -> dict[str, Tensor]:
     row = _Row(archive, "tensors")
-    found: dict[str, Tensor] = {}
+    results: dict[str, Tensor] = {}
     for _ in range(row.count()):
         stated = row.pickle()
         key, storage_key, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
@@ -180,8 +180,8 @@ def _tensors(archive: Archive, storages: dict[str, Storage]) -> dict[str, Tensor
         if any(size < 0 for size in (*shape, offset)):
             raise Corrupt(f"declares shape {shape} and offset {offset} for tensor {key!r}", where=row.where, code="bad-tensor")
         storage = storages[storage_key]
-        found[key] = Tensor(
+        results[key] = Tensor(
             storage, storage.dtype, tuple(shape), tuple(strides), offset, requires_grad=False, device=storage.location,
             rebuilt_by=kind.path,
         )  # fmt: skip
-    return found
+    return results

@@ -72,11 +72,11 @@ def read_markers(archive: ZipArchive, facts: Facts) -> None:
     """
     names = facts.records
     if "byteorder" in names:
-        said = archive.record("byteorder")
-        facts.byteorder = ORDERS.get(said)
+        message = archive.record("byteorder")
+        facts.byteorder = ORDERS.get(message)
         if facts.byteorder is None:
             where = f"{archive.path}, record 'byteorder'"
-            raise Corrupt(f"contains {said[:40]!r}, expected little or big", where=where, code="bad-byteorder")
+            raise Corrupt(f"contains {message[:40]!r}, expected little or big", where=where, code="bad-byteorder")
     if ".storage_alignment" in names:
         alignment = _zip.text(archive, ".storage_alignment")
         if not alignment.isdigit() or not 0 < len(alignment) < 10 or int(alignment) == 0:

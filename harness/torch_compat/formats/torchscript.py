@@ -85,12 +85,12 @@ def read_program(archive: ZipArchive, facts: Facts) -> None:
     for record, folder in (("data.pkl", "data/"), ("constants.pkl", "constants/"), ("traced_inputs.pkl", "traced_inputs/")):
         if record in facts.records:
             unpickled = _zip.read_pickle(archive, facts, record)
-            found = unpickled.storages
-            if record == "data.pkl" and any(one.path in CONVOLUTIONS for one in unpickled.globals):
+            result = unpickled.storages
+            if record == "data.pkl" and any(global_.path in CONVOLUTIONS for global_ in unpickled.globals):
                 facts.extra["packed_transposed"] = _packs_transposed(archive, facts, unpickled.value)
-            if found:
+            if result:
                 key_of = "" if folder == "data/" else folder
-                _zip.add_storages(archive, facts, found, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
+                _zip.add_storages(archive, facts, result, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
         elif record == "data.pkl":
             raise Corrupt("has no record 'data.pkl', which contains the module", where=archive.path, code="missing-record")
 
@@ -101,9 +101,9 @@ def _packs_transposed(archive: ZipArchive, facts: Facts, value: Any) -> bool:
     From 1.7 on the state is ``(version, tensors, optional tensors)``. The first tensor holds int16: the numbers of the convolution, and
     last whether it is transposed.
     """
-    for one in parts(value):
-        if one.__class__ is Described and one.target.__class__ is Global and one.target.path in CONVOLUTIONS:
-            numbers = next((part for part in islice(parts(one.state), FIRST_PARTS) if part.__class__ is Tensor), None)
+    for described in parts(value):
+        if described.__class__ is Described and described.target.__class__ is Global and described.target.path in CONVOLUTIONS:
+            numbers = next((part for part in islice(parts(described.state), FIRST_PARTS) if part.__class__ is Tensor), None)
             if numbers is None or numbers.dtype != "int16" or numbers.storage is None or len(numbers.shape) != 1:
                 continue
             record = f"data/{numbers.storage.key}"
@@ -127,7 +127,7 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
     Raises:
         ArchiveError: a record cannot be read, or is no text.
     """
-    found: set[Call] = set()
+    results: set[Call] = set()
     for record in source_records(archive.names):
         try:
             source = str(archive.view(record), "utf-8")
@@ -140,10 +140,10 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
             marks = SOURCE * sum(map(source.count, MARKS)) + CALLED * source.count("(")
             archive.allowance.spend(marks + len(source) // 4)
         facts.sources[record] = source
-        before = len(found)
-        found |= calls(source)
-        archive.allowance.spend(CALL * (len(found) - before))
-    facts.calls = facts.calls | found
+        before = len(results)
+        results |= calls(source)
+        archive.allowance.spend(CALL * (len(results) - before))
+    facts.calls = facts.calls | results
 
 
 def producer(archive: ZipArchive, facts: Facts) -> Producer:

@@ -82,10 +82,10 @@ def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterat
     """
     modules = [("", module)]
     while modules:
-        prefix, one = modules.pop()
-        if not isinstance(one, dict):
+        prefix, item = modules.pop()
+        if not isinstance(item, dict):
             continue
-        for parameter in _dicts(one.get("parameters")):
+        for parameter in _dicts(item.get("parameters")):
             allowance.spend(JSON)
             number = _word(parameter.get("tensorId"), 9)
             known = number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(tensors)
@@ -95,18 +95,18 @@ def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterat
             dims = tensor.get("dims")
             shape = ", ".join(_word(size, 20) for size in islice(dims, MOST_SIZES)) if isinstance(dims, list) else "?"
             yield f"{prefix}{_word(parameter.get('name'), LONGEST)}", f"{kind} {dtype} [{shape if dims is not None else ''}]"
-        inside = _dicts(one.get("submodules"))
+        inside = _dicts(item.get("submodules"))
         allowance.spend(JSON * len(inside))
         modules += [(cut(f"{prefix}{_word(inner.get('name'), LONGEST)}.", 4 * LONGEST), inner) for inner in reversed(inside)]
 
 
-def _word(found: Any, longest: int = 80) -> str:
+def _word(value: Any, longest: int = 80) -> str:
     """A text as it is, anything else as it would be written, cut where it is longer."""
-    return cut(found, longest) if isinstance(found, str) else brief(found, longest)
+    return cut(value, longest) if isinstance(value, str) else brief(value, longest)
 
 
-def _dicts(found: Any) -> list[dict[str, Any]]:
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
@@ -124,14 +124,14 @@ def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
         dtype = CAFFE2.get(_word(tensor.get("dataType")))
         archive.allowance.spend(JSON)
         if record not in facts.records:
-            said = f"has no record {record!r} for a tensor"
-            _zip.note(archive, "missing-record", record, said)
-            facts.storages.append(StorageRecord(record, dtype, 0, None, None, record, why=said))
+            message = f"has no record {record!r} for a tensor"
+            _zip.note(archive, "missing-record", record, message)
+            facts.storages.append(StorageRecord(record, dtype, 0, None, None, record, why=message))
             continue
         member = archive.member(record)
         if places is None:
             places = _zip.calculated(archive, facts)
-        one = StorageRecord(record.rpartition("/")[2], dtype, member.size, member.data_offset, places.get(record), record)
-        one.why = None if places else _zip.NOT_TORCH
-        one.device = tensor["device"] if isinstance(tensor.get("device"), str) else None
-        facts.storages.append(one)
+        item = StorageRecord(record.rpartition("/")[2], dtype, member.size, member.data_offset, places.get(record), record)
+        item.why = None if places else _zip.NOT_TORCH
+        item.device = tensor["device"] if isinstance(tensor.get("device"), str) else None
+        facts.storages.append(item)

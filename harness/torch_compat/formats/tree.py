@@ -62,7 +62,11 @@ def _tree(facts: Facts) -> list[str]:
 
 def printable(text: str) -> str:
     """A text without anything that a terminal would interpret."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    )
 
 
 def shown(text: str) -> str:
@@ -101,14 +105,14 @@ def _line(value: Any) -> tuple[str, Parts | None]:
     if kind is dict or kind is Dict:
         name = value.type.path if kind is Dict else "dict"
         last = [("(attributes)", value.state)] if kind is Dict and value.state else []
-        parts = chain(((_key(key), one) for key, one in value.items()), last) if value or last else None
+        parts = chain(((_key(key), item) for key, item in value.items()), last) if value or last else None
         return f"{shown(name)} of {len(value)}", parts
     if kind in {list, tuple, set, frozenset, Deque, Size}:
         items = list(islice(value, MOST_SIZES))
-        if kind is Size or (len(value) <= 8 and all(one.__class__ in {int, float, bool, type(None)} for one in items)):
+        if kind is Size or (len(value) <= 8 and all(item.__class__ in {int, float, bool, type(None)} for item in items)):
             name = "torch.Size" if kind is Size else kind.__name__
             return f"{name} {brief(items, LONGEST)}", None
-        inner = ((f"[{index}]", one) for index, one in enumerate(value)) if value else None
+        inner = ((f"[{index}]", item) for index, item in enumerate(value)) if value else None
         return f"{kind.__name__.lower()} of {len(value)}", inner
     if kind is Described:
         return _described(value)
@@ -167,19 +171,19 @@ def _described(value: Described) -> tuple[str, Parts | None]:
 
 
 def _inside(value: Described) -> Iterator[tuple[str, Any]]:
-    for index, one in enumerate(value.args):
-        yield f"({index})", one
-    for key, one in (value.kwargs or {}).items():
-        yield f"({_key(key)})", one
+    for index, arg in enumerate(value.args):
+        yield f"({index})", arg
+    for key, arg in (value.kwargs or {}).items():
+        yield f"({_key(key)})", arg
     if value.state.__class__ in {dict, Dict}:
-        for key, one in value.state.items():
-            yield f".{_key(key)}", one
+        for key, arg in value.state.items():
+            yield f".{_key(key)}", arg
     elif value.state is not None:
         yield "(state)", value.state
-    for index, one in enumerate(value.items or ()):
-        yield f"[{index}]", one
-    for key, one in value.pairs or ():
-        yield _key(key), one
+    for index, arg in enumerate(value.items or ()):
+        yield f"[{index}]", arg
+    for key, arg in value.pairs or ():
+        yield _key(key), arg
 
 
 def _key(key: Any) -> str:

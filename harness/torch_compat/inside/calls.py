@@ -42,8 +42,8 @@ def ask(torch, calls):
 def spelled(call):
     """Return the parameters of a function that makes the call, the call's arguments as source, and the values to pass to the function."""
     parameters, given, arguments = [], [], []
-    named = sorted((name + "=", one) for name, one in call["keywords"].items())
-    for prefix, (kind, value) in [("", one) for one in call["args"]] + named:
+    named = sorted((name + "=", keyword) for name, keyword in call["keywords"].items())
+    for prefix, (kind, value) in [("", arg) for arg in call["args"]] + named:
         if kind == "None":
             arguments.append(prefix + "None")
         elif kind == "Device":
@@ -85,9 +85,9 @@ def compiled(torch, call, parameters, arguments):
     if call["file_format"]:
         return loaded(torch, call, parameters, arguments)
     back = "".join(", a%d" % at for at in range(len(parameters)))
-    for made in ways(torch, call["name"], arguments):
+    for way in ways(torch, call["name"], arguments):
         try:
-            text = "def f(%s):\n    made = %s\n    return (made, None%s)\n" % (", ".join(parameters), made, back)
+            text = "def f(%s):\n    made = %s\n    return (made, None%s)\n" % (", ".join(parameters), way, back)
             return torch.jit.CompilationUnit(text).f
         except Exception:  # the compiler has no such call
             pass
@@ -122,7 +122,7 @@ def answer_to(torch, call):
     parameters, arguments, given = spelled(call)
     try:
         args = worker.Decoder(torch).decode({"tuple": given})
-        dtypes = [one.dtype for one in args if isinstance(one, torch.Tensor)]
+        dtypes = [arg.dtype for arg in args if isinstance(arg, torch.Tensor)]
         if any(str(dtype).startswith("torch.complex") for dtype in dtypes):
             torch.zeros(2, dtype=torch.complex64).view([1, 2])  # 1.5 has complex dtypes but cannot make views of them
     except Exception:
@@ -130,29 +130,29 @@ def answer_to(torch, call):
     function = compiled(torch, call, parameters, arguments)
     if function is None:
         return ABSENT
-    before = [shown(worker.Encoder(torch).encode(one), 0) for one in args]
+    before = [shown(worker.Encoder(torch).encode(arg), 0) for arg in args]
     try:
         with torch.no_grad():
             result = function(*args)
     except Exception as error:
         return "refused: " + type(error).__name__
     together = worker.Encoder(torch)
-    after = [together.encode(one) for one in result[2:]]
+    after = [together.encode(item) for item in result[2:]]
     shared = len(together.storages)
-    found = together.encode(result[0])
-    changed = {str(at): shown(one, shared) for at, one in enumerate(after) if shown(one, 0) != before[at]}
-    return [shown(found, shared), changed]
+    outcome = together.encode(result[0])
+    changed = {str(at): shown(item, shared) for at, item in enumerate(after) if shown(item, 0) != before[at]}
+    return [shown(outcome, shared), changed]
 
 
 def shown(value, shared):
     """Return a value without its unshared storages (number ``shared`` and above), and without the strides of contiguous tensors in them."""
     if isinstance(value, list):
-        return [shown(one, shared) for one in value]
+        return [shown(item, shared) for item in value]
     if not isinstance(value, dict):
         return value
     body = value.get("tensor")
     if not isinstance(body, dict) or "strides" not in body:
-        return {key: shown(one, shared) for key, one in value.items()}
+        return {key: shown(item, shared) for key, item in value.items()}
     kept = {key: body[key] for key in ("dtype", "shape", "bytes", "class") if key in body}
     if "storage" in body and body["storage"] < shared:
         kept.update(storage=body["storage"], offset=body["offset"], strides=body["strides"])

@@ -88,7 +88,7 @@ def described(schema):
         if not isinstance(value, type) or value.__module__ != schema.__name__ or name.startswith("_"):
             continue
         if issubclass(value, enum.Enum):
-            entries["enums"][name] = {one.name: one.value for one in value}
+            entries["enums"][name] = {item.name: item.value for item in value}
         elif dataclasses.is_dataclass(value):
             kind = "unions" if any(base.__name__ == "_Union" for base in value.__mro__[1:]) else "records"
             fields = [field for field in dataclasses.fields(value) if not field.name.startswith("_")]
@@ -179,12 +179,12 @@ def error_line(error, paths):
 
 
 def answers(torch, witnesses):
-    found = {}
+    results = {}
     computed = {}
     site_packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
     for witness in witnesses:
         name, base = witness["name"], witness["base"]
-        if base is not None and found[base]["loads"] != "loads":
+        if base is not None and results[base]["loads"] != "loads":
             continue
         paths = [os.path.dirname(witness["path"]), site_packages, os.getcwd()]
         with open(witness["path"], "rb") as stream:
@@ -203,8 +203,8 @@ def answers(torch, witnesses):
             entry["computes"] = AS_BASE if base is not None and computed[name] == computed[base] else computed[name]
             if witness["marker"]:
                 entry["keeps"] = keeps(torch, program, witness["marker"])
-        found[name] = entry
-    return found
+        results[name] = entry
+    return results
 
 
 def computes(torch, program, shape, paths):
@@ -227,7 +227,7 @@ def plain(torch, value):
     if isinstance(value, torch.Tensor):
         return [str(value.dtype).replace("torch.", ""), value.tolist()]
     if isinstance(value, (list, tuple)):
-        return [plain(torch, one) for one in value]
+        return [plain(torch, item) for item in value]
     return value if isinstance(value, (bool, int, float, str)) or value is None else type(value).__name__
 
 

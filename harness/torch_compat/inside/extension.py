@@ -69,10 +69,10 @@ def kernels(text):
 
 
 def described(name, text, before):
-    found = [(key, value) for key, value in sorted(kernels(text).items()) if before.get(key) != value]
+    results = [(key, value) for key, value in sorted(kernels(text).items()) if before.get(key) != value]
     schema = re.search(r"^schema: (.*)$", text, re.MULTILINE).group(1)
     schema = re.sub(r"-> \((?!\.)([^(),\s]+(?:\([^()]*\))?[^(),\s]*)\)$", r"-> \1", schema)
-    return {"operator": name, "schema": schema, "kernels": [kernel(key, place, said) for key, (place, said) in found]}
+    return {"operator": name, "schema": schema, "kernels": [kernel(key, place, message) for key, (place, message) in results]}
 
 
 def kernel(key, place, signature):

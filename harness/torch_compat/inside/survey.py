@@ -228,8 +228,8 @@ def elf_section(path, wanted):
 
 def schemas(torch):
     if hasattr(torch._C, "_jit_get_all_schemas"):
-        found = {as_text(schema) for schema in torch._C._jit_get_all_schemas()}
-        return section("torch._C._jit_get_all_schemas(). " + PRINTED, sorted(found), only_cpu(torch, "operators"))
+        results = {as_text(schema) for schema in torch._C._jit_get_all_schemas()}
+        return section("torch._C._jit_get_all_schemas(). " + PRINTED, sorted(results), only_cpu(torch, "operators"))
     objects = [schema for name in candidate_names(torch) for schema in torch._C._jit_get_schemas_for_operator(name)]
     how = (
         "Every text of the form namespace::name in the read-only data of the release's libraries, and every name of its Python "
@@ -240,13 +240,13 @@ def schemas(torch):
         "run time would be missed."
     )
     if objects and type(objects[0]).__str__ is object.__str__:
-        found, unspelled = spelled_in_library(torch, objects)
+        results, unspelled = spelled_in_library(torch, objects)
         how += "; these schemas cannot be printed here, so each is spelled as a text of the libraries that has its name and types"
         if unspelled:
             why += " No text was found for %d schemas of: %s." % (len(unspelled), ", ".join(sorted(set(unspelled))))
     else:
-        found = {as_text(schema) for schema in objects}
-    return section(how + ". " + PRINTED, sorted(found), why)
+        results = {as_text(schema) for schema in objects}
+    return section(how + ". " + PRINTED, sorted(results), why)
 
 
 IMPORTING = r"""
@@ -297,10 +297,10 @@ def imported(torch):
         return section("Not obtained.", {}, "This release has no list of all schemas (torch._C._jit_get_all_schemas).")
     wanted = sorted(name for name in sys.modules if name.split(".")[0] == "torch")
     command = [sys.executable, "-c", IMPORTING, json.dumps(wanted)]
-    said = subprocess.check_output(command, stderr=subprocess.DEVNULL)
-    plain, found = json.loads(said.decode("utf-8").rpartition("\n")[2])
+    decoder = subprocess.check_output(command, stderr=subprocess.DEVNULL)
+    plain, result = json.loads(decoder.decode("utf-8").rpartition("\n")[2])
     here = {str(schema) for schema in torch._C._jit_get_all_schemas()}
-    entries = {text.partition("(")[0]: [found[text]] for text in here - set(plain)}
+    entries = {text.partition("(")[0]: [result[text]] for text in here - set(plain)}
     return section(
         "torch._C._jit_get_all_schemas() in a process that has imported torch alone, and again after each module that was "
         "imported where the schemas were asked for: the module that was executed when the operator appeared.",
@@ -331,14 +331,14 @@ def spelled_in_library(torch, objects):
         for match in re.finditer(rb"\w+::\w+\([^\0]*\) *-> *[^\0\"]+(?=\0)", data):
             text = re.sub(r"\) *-> *", ") -> ", re.sub(r"\s+", " ", match.group().decode("ascii")).strip())
             texts.setdefault(typed(text), set()).add(text)
-    found, unspelled = set(), []
+    result, unspelled = set(), []
     for schema in objects:
         types = tuple((argument.name, str(argument.type)) for argument in schema.arguments)
         spellings = texts.get((schema.name, types), ())
-        found.update(spellings)
+        result.update(spellings)
         if not spellings:
             unspelled.append(schema.name)
-    return found, unspelled
+    return result, unspelled
 
 
 TYPES_AS_PRINTED = {"Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
@@ -383,8 +383,8 @@ def custom_classes(torch):
         return section(
             "Not obtained.", [], "This release has no list of custom class methods (torch._C._jit_get_custom_class_schemas)."
         )
-    found = {as_text(schema) for schema in torch._C._jit_get_custom_class_schemas()}
-    return section("torch._C._jit_get_custom_class_schemas(). " + PRINTED, sorted(found), only_cpu(torch, "classes"))
+    results = {as_text(schema) for schema in torch._C._jit_get_custom_class_schemas()}
+    return section("torch._C._jit_get_custom_class_schemas(). " + PRINTED, sorted(results), only_cpu(torch, "classes"))
 
 
 NO_VERSION_MAP = (
@@ -718,11 +718,11 @@ def ask_weights_only(torch, name, pickled):
         try:
             value = machine.load()
         except Exception as error:
-            said = re.sub(r"0x[0-9a-f]+", "0x", first_line(error))
-            return "refused: %s: %s" % (type(error).__name__, said)
+            message = re.sub(r"0x[0-9a-f]+", "0x", first_line(error))
+            return "refused: %s: %s" % (type(error).__name__, message)
     kind = value if isinstance(value, type) else type(value)
     answer = "takes: %s.%s" % (kind.__module__.replace(Mine.__module__, "user"), kind.__name__)
-    told = [one for one in warned if "protocol" in str(one.message)]
+    told = [item for item in warned if "protocol" in str(item.message)]
     return answer + (", warns" if told else "")
 
 
@@ -1043,7 +1043,7 @@ def global_names(torch):
     """``{module: [name...]}``: what a GLOBAL opcode can resolve; and the modules that could not be imported."""
     import importlib
 
-    found, failed = {}, {}
+    result, failed = {}, {}
     with Workplace() as folder:
         tempfile.tempdir = folder  # torch.distributed.nn writes modules into its own folder
         for name in module_names(torch):
@@ -1056,11 +1056,11 @@ def global_names(torch):
         if in_torch(name) and not left_out(name) and module is not None:
             names = [attribute for attribute, value in list(vars(module).items()) if is_named(value)]
             if names:
-                found[name] = sorted(names)
+                result[name] = sorted(names)
     return section(
         "Every module below torch that the package carries or that importing them made, except what is listed as left out: "
         "imported; its attributes that are classes, functions, dtypes, layouts, memory formats or quantization schemes of torch.",
-        {"names": found, "not_imported": failed, "left_out": sorted(LEFT_OUT)},
+        {"names": result, "not_imported": failed, "left_out": sorted(LEFT_OUT)},
         "Packages that are left out, modules that could not be imported here (with the reason), names inside classes, and names "
         "that a module makes only when they are asked for.",
     )
@@ -1192,7 +1192,7 @@ HALVES = ("float16", "bfloat16")
 
 def halves_asked():
     """Return the calls as TorchScript expressions, in a fixed order."""
-    asked = [one.strip() for line in OTHERS.strip().split("\n") for one in line.split("|")]
+    asked = [part.strip() for line in OTHERS.strip().split("\n") for part in line.split("|")]
     asked += ["%s(m)" % name for name in ONE] + ["%s_(m)" % name for name in IN_PLACE] + ["%s(m, n)" % name for name in TWO]
     return sorted(set(asked))
 
@@ -1244,9 +1244,9 @@ def halves_answer(torch, call, dtype, empty):
 def halves_said(error):
     """Return the line of an error about the call; the surrounding lines are source locations in the program."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-    said = next((line for line in lines if line.startswith("RuntimeError: ")), lines[0] if lines else "")
-    said = re.sub(r" \((?:[^()]|\(\))* at [^()]*:\d+\)$", "", said)
-    return said[len("RuntimeError: ") :] if said.startswith("RuntimeError: ") else said
+    message = next((line for line in lines if line.startswith("RuntimeError: ")), lines[0] if lines else "")
+    message = re.sub(r" \((?:[^()]|\(\))* at [^()]*:\d+\)$", "", message)
+    return message[len("RuntimeError: ") :] if message.startswith("RuntimeError: ") else message
 
 
 def halves(torch):
@@ -1366,9 +1366,9 @@ def dtypes_answer(torch, call, dtype, given):
     try:
         compiled(torch, code)(*[given[name].clone() for name in names])
     except Exception as error:
-        said = "%s: %s" % (type(error).__name__, halves_said(error))
+        message = "%s: %s" % (type(error).__name__, halves_said(error))
         called = HALF.get(dtype) or CALLED.get(dtype)
-        return re.sub(r"\b%s\b" % called, TYPE, said) if called else said
+        return re.sub(r"\b%s\b" % called, TYPE, message) if called else message
     return "computes"
 
 
@@ -1391,7 +1391,7 @@ def dtypes(torch):
         if (question, empty) not in spelled:
             calls = halves_spelled(question)
             made_without_tensors.update(calls if question in factories else ())
-            spelled[question, empty] = next((one for one in calls if answer_to(one, control, empty) == "computes"), None)
+            spelled[question, empty] = next((item for item in calls if answer_to(item, control, empty) == "computes"), None)
         call = spelled[question, empty]
         return None if call is None else answer_to(call, dtype, empty)
 
@@ -1408,13 +1408,13 @@ def dtypes(torch):
     return section(
         "Each call was compiled as TorchScript and run with tensors of ones of each dtype, and again with empty ones, or with the dtype named where it has "
         "no tensors, where float32 computes; what is of integers alone, where int32 does.",
-        {question: {said: " ".join(kinds) for said, kinds in answers.items()} for question, answers in entries.items()},
+        {question: {message: " ".join(kinds) for message, kinds in answers.items()} for question, answers in entries.items()},
     )
 
 
 def questions(text):
     """Return the calls in a text, sorted."""
-    return sorted({one.strip() for line in text.strip().split("\n") for one in line.split("|")})
+    return sorted({part.strip() for line in text.strip().split("\n") for part in line.split("|")})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1425,13 +1425,13 @@ NO_DATA = "no data"
 
 def outs_names(torch, question):
     """Return the names of the output tensors of an operator's out= forms, each set once, in schema order."""
-    found = []
+    results = []
     for schema in torch._C._jit_get_schemas_for_operator("aten::" + question.partition("(")[0]):
         words = str(schema).partition(" ->")[0].partition(" *, ")[2]
         names = re.findall(r"(?:^|, )Tensor(?:\(\w!?\))? (\w+)(?=[,)])", words)
-        if names and names not in found:
-            found.append(names)
-    return found
+        if names and names not in results:
+            results.append(names)
+    return results
 
 
 def outs_function(torch, spelled, names, given):
@@ -1452,7 +1452,7 @@ def outs(torch):
     if not hasattr(torch._C, "_jit_get_schemas_for_operator"):
         return section("Not obtained.", {}, "This release does not say what operators write into.")
     given = {dtype: dtypes_given(torch, dtype) for dtype in EVERY}
-    made = {}
+    values = {}
 
     def results(spelled, names, dtype):
         """Return the result dtypes of the call without out=; None if it fails."""
@@ -1461,7 +1461,7 @@ def outs(torch):
         except Exception:
             return None
         value = list(value) if isinstance(value, tuple) else [value]
-        return [str(one.dtype)[len("torch.") :] for one in value if isinstance(one, torch.Tensor)]
+        return [str(item.dtype)[len("torch.") :] for item in value if isinstance(item, torch.Tensor)]
 
     def taken(question, outs_of, dtype):
         """Return ``{place: dtypes}`` that the call accepts as outputs; None if no such call compiles or a dtype does not exist."""
@@ -1473,43 +1473,43 @@ def outs(torch):
             return None
         control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__", question) else "float32"
         key = (question, tuple(outs_of))
-        if key not in made:
-            made[key] = None
+        if key not in values:
+            values[key] = None
             for spelled in halves_spelled(question):
                 natural = results(spelled, names, control)
                 if natural is None or len(natural) != len(outs_of):
                     continue
                 try:
                     function = outs_function(torch, spelled, outs_of, names)
-                    function(*([given[control][name].clone() for name in names] + [outs_empty(torch, one) for one in natural]))
+                    function(*([given[control][name].clone() for name in names] + [outs_empty(torch, result) for result in natural]))
                 except Exception:
                     continue
-                made[key] = spelled, function, natural
+                values[key] = spelled, function, natural
                 break
-        if made[key] is None:
+        if values[key] is None:
             return None
-        spelled, function, natural = made[key]
+        spelled, function, natural = values[key]
 
         def writes(kinds):
             try:
-                function(*([tensors[name].clone() for name in names] + [outs_empty(torch, one) for one in kinds]))
+                function(*([tensors[name].clone() for name in names] + [outs_empty(torch, kind) for kind in kinds]))
             except Exception:
                 return False
             return True
 
         if dtype != NO_DATA:
             plain = results(spelled, names, dtype)
-            natural = plain or [dtype if one == control else one for one in natural]
+            natural = plain or [dtype if result == control else result for result in natural]
             if plain and len(plain) > 1 and not writes(plain):
                 return None  # with several outputs, it is unknown which one is refused
-        found = {}
+        matches = {}
         for place in range(len(outs_of)):
             taking = [
-                other for other in EVERY if given[other] is not None and writes([other if at == place else one for at, one in enumerate(natural)])
+                other for other in EVERY if given[other] is not None and writes([other if at == place else result for at, result in enumerate(natural)])
             ]
-            everything = len(taking) == sum(1 for one in given.values() if one)
-            found[outs_of[place]] = "any" if everything else " ".join(sorted(taking)) or "none"
-        return found
+            everything = len(taking) == sum(1 for item in given.values() if item)
+            matches[outs_of[place]] = "any" if everything else " ".join(sorted(taking)) or "none"
+        return matches
 
     def ask(asked):
         signal.alarm(LONGEST_CALL_S)
@@ -1566,7 +1566,7 @@ def without_places(result, places):
     text = json.dumps(result)
     for place in places:
         text = text.replace(json.dumps(place + os.sep)[1:-1], "")
-    found = [place for place in places if len(place) > 1 and json.dumps(place)[1:-1] in text]
-    if found:
-        raise RuntimeError("the survey output contains a local path: " + ", ".join(found))
+    results = [place for place in places if len(place) > 1 and json.dumps(place)[1:-1] in text]
+    if results:
+        raise RuntimeError("the survey output contains a local path: " + ", ".join(results))
     return json.loads(text)

@@ -182,8 +182,8 @@ class Encoder:
             arguments, state, items, pairs = (tuple(parts[1:]) + (None, None, None))[:4]
             stored = [arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)]
         except Exception:  # it cannot be pickled: the repr of a layout identifies it, that of a lock is an address
-            said = _text(repr(value))
-            return "<opaque>" if " at 0x" in said else said
+            message = _text(repr(value))
+            return "<opaque>" if " at 0x" in message else message
         return self._part(stored)
 
     def tensor(self, value):
@@ -448,8 +448,8 @@ def load_checkpoint(torch, path):
         reader = checkpoint.FileSystemReader(path)
         metadata = reader.read_metadata()
         state = {
-            name: torch.empty(one.size, dtype=one.properties.dtype) if hasattr(one, "size") else None
-            for name, one in metadata.state_dict_metadata.items()
+            name: torch.empty(item.size, dtype=item.properties.dtype) if hasattr(item, "size") else None
+            for name, item in metadata.state_dict_metadata.items()
         }
         checkpoint.load_state_dict(state, reader, no_dist=True)
         return unflatten_state_dict(state, metadata.planner_data)
@@ -459,9 +459,9 @@ def load_checkpoint(torch, path):
         return torch.load(whole, weights_only=False)
 
 
-def _text(said):
+def _text(message):
     """Return the text of an error or a warning in a form that can be encoded in UTF-8."""
-    return str(said).encode("utf-8", "replace").decode("utf-8")
+    return str(message).encode("utf-8", "replace").decode("utf-8")
 
 
 def _error(stage, error):
@@ -565,26 +565,26 @@ def run_file(path, name):
     return module
 
 
-def write(torch, recipe, made, path):
+def write(torch, recipe, value, path):
     if hasattr(recipe, "write"):
-        recipe.write(made, path)
+        recipe.write(value, path)
     elif recipe.FAMILY == "torch-save":
-        torch.save(made, path)
+        torch.save(value, path)
     elif recipe.FAMILY == "torchscript":
-        torch.jit.save(made, path)
+        torch.jit.save(value, path)
     elif recipe.FAMILY == "mobile":
-        made._save_for_lite_interpreter(path)
+        value._save_for_lite_interpreter(path)
     elif recipe.FAMILY == "export":
         import torch.export
 
-        torch.export.save(made, path)
+        torch.export.save(value, path)
     elif recipe.FAMILY == "distributed":
-        save_checkpoint(made, path)
+        save_checkpoint(value, path)
     else:
         raise ValueError("a recipe of family %r must have a function write(made, path)" % recipe.FAMILY)
 
 
-def save_checkpoint(made, path):
+def save_checkpoint(value, path):
     """Save a one-process distributed checkpoint, for 2.0 and newer. Newer metadata contains the path, here only the name."""
     import torch.distributed.checkpoint as checkpoint
 
@@ -593,9 +593,9 @@ def save_checkpoint(made, path):
     os.chdir(folder)
     try:
         if hasattr(checkpoint, "async_save"):  # since 2.3, when `save` needs no process group
-            checkpoint.save(made, storage_writer=checkpoint.FileSystemWriter(name))
+            checkpoint.save(value, storage_writer=checkpoint.FileSystemWriter(name))
         else:
-            checkpoint.save_state_dict(made, checkpoint.FileSystemWriter(name), no_dist=True)
+            checkpoint.save_state_dict(value, checkpoint.FileSystemWriter(name), no_dist=True)
     finally:
         os.chdir(here)
 
@@ -610,8 +610,8 @@ def do_produce(torch, request, progress):
     try:
         torch.manual_seed(0)  # 1.0 initializes the weights of a BatchNorm randomly, whatever a recipe sets afterwards
         recipe = run_file(request["recipe"], request["name"])
-        made = recipe.build()
-        write(torch, recipe, made, request["path"])
+        result = recipe.build()
+        write(torch, recipe, result, request["path"])
     except Exception as error:
         return {"not_writable": _error("write", error)}
     # Each call's inputs are encoded together, so that shared storages are shared again in every reader.
@@ -621,7 +621,7 @@ def do_produce(torch, request, progress):
     ]
 
     def golden(torch, request, progress):
-        return perform(torch, recipe.FAMILY, lambda: made, calls, progress)
+        return perform(torch, recipe.FAMILY, lambda: result, calls, progress)
 
     answer = serve_one(torch, golden, {"timeout_s": float(request.get("timeout_s", 60)) / 2})
     if "failed" in answer:
@@ -740,19 +740,19 @@ def _lacking(names):
 def _named(name):
     """Return the object of a dotted name; raises LookupError if there is none."""
     parts = name.split(".")
-    found = None
+    module = None
     for count, part in enumerate(parts, 1):
         try:
-            found = getattr(found, part)
+            module = getattr(module, part)
         except Exception:  # not every class with dynamic attributes raises AttributeError for missing ones
-            if found is not None and not isinstance(found, types.ModuleType):
+            if module is not None and not isinstance(module, types.ModuleType):
                 raise LookupError(name)
             try:
                 __import__(".".join(parts[:count]))
-                found = sys.modules[".".join(parts[:count])]
+                module = sys.modules[".".join(parts[:count])]
             except ImportError:
                 raise LookupError(name)
-    return found
+    return module
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -778,7 +778,7 @@ def identity(torch):
     }
 
 
-def _child(torch, handler, requests, out, said):
+def _child(torch, handler, requests, out, message):
     """Carry out requests in the forked process, write their replies and exit. Never returns to the server's loop.
 
     Stops after the first reply that may have changed the process's state (see ``_leaves_no_trace``).
@@ -787,8 +787,8 @@ def _child(torch, handler, requests, out, said):
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an endless loop must not outlive the harness
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # an archive that reads standard input must not get any requests
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        os.dup2(message, 1)
+        os.dup2(message, 2)
 
         def progress(stage):
             os.write(out, json.dumps({"stage": stage}).encode("ascii") + b"\n")
@@ -840,19 +840,19 @@ def _serve(torch, handler, requests):
     """Carry out requests in one fork; return the replies to the first of them, at least one. A crash is a reply."""
     limit = float(requests[0].get("timeout_s", 60))
     out_read, out_write = os.pipe()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as text:
         pid = os.fork()
         if pid == 0:
             os.close(out_read)
-            _child(torch, handler, requests, out_write, said.fileno())
+            _child(torch, handler, requests, out_write, text.fileno())
         os.close(out_write)
         chunks, late = _drain(out_read, time.monotonic() + limit)
         if late:
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        said.seek(0, os.SEEK_END)
-        said.seek(max(0, said.tell() - 2000))
-        last_words = said.read().decode("utf-8", "replace")
+        text.seek(0, os.SEEK_END)
+        text.seek(max(0, text.tell() - 2000))
+        last_words = text.read().decode("utf-8", "replace")
     replies, stage = [], "load"
     for line in b"".join(chunks).decode("ascii").split("\n")[:-1]:  # text without a newline was incomplete when it died
         message = json.loads(line)

@@ -17,7 +17,7 @@ __all__ = ["agreement"]
 
 
 def _crashes(observation: Observation) -> bool:
-    return observation.result == "crashed" or any(one.result == "crashed" for one in observation.both)
+    return observation.result == "crashed" or any(item.result == "crashed" for item in observation.both)
 
 
 def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
@@ -37,8 +37,8 @@ def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Ob
     if before.digest != now.digest:
         if before.departures and now.departures:
             between = (before.own_result(fixture.golden), now.own_result(fixture.golden))
-            found = compare(*between)
-            apart = replace(now, result=found.result, extent=found.extent)
+            result = compare(*between)
+            apart = replace(now, result=result.result, extent=result.extent)
             if evidence.outcome(fixture, apart, between) not in {"same", "close"}:
                 return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but different values than recorded"
         return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome, but not bitwise equal to the record"

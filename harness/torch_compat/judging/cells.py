@@ -100,7 +100,7 @@ def _difference(cells: Cells) -> str:
     first = grave[0]
     expected, got = first.facts.get("expected"), first.facts.get("got")
     if first.kind == OTHER_ERROR and isinstance(expected, dict) and isinstance(got, dict):
-        texts = [in_words(one["type"], one["message"]) for one in (got, expected)]
+        texts = [in_words(item["type"], item["message"]) for item in (got, expected)]
         return f"{cells.fixture.recipe}: {texts[0]} instead of {texts[1]} in {first.where}"
     if first.kind == "keys" and isinstance(expected, list) and isinstance(got, list):
         lost, new = [key for key in expected if key not in got], [key for key in got if key not in expected]

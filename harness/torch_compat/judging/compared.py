@@ -106,8 +106,8 @@ class Compared:
 
 def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
     """The gravest verdict; ``no-promise`` if there are no judgements."""
-    found = {one.verdict for one in judged}
-    return next((one for one in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if one in found), NONE)
+    results = {judgement.verdict for judgement in judged}
+    return next((item for item in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if item in results), NONE)
 
 
 def compare_cells(
@@ -134,29 +134,31 @@ def compare_cells(
         if before is None:
             unasked.append(fixture_id if options_id == "default" else f"{fixture_id} ({options_id})")
             continue
-        found = list(_cell(evidence, fixture, options[options_id], (base.name, before), (later.name, after), chance))
-        said = judged.get((fixture_id, options_id), ())
-        moved += [_with(one, said) for one in found]
-        same += not found
+        results = list(_cell(evidence, fixture, options[options_id], (base.name, before), (later.name, after), chance))
+        message = judged.get((fixture_id, options_id), ())
+        moved += [_with(item, message) for item in results]
+        same += not results
     return Compared(tuple(moved), same, tuple(unasked))
 
 
-def _with(one: Moved, judged: tuple[ReaderJudgement, ...]) -> Moved:
-    return Moved(one.state, one.what, one.group, one.fixture, one.options, one.before, one.after, one.cause, judged)
+def _with(moved: Moved, judged: tuple[ReaderJudgement, ...]) -> Moved:
+    return Moved(
+        moved.state, moved.what, moved.group, moved.fixture, moved.options, moved.before, moved.after, moved.cause, judged
+    )
 
 
 def _cell(
     evidence: Evidence,
     fixture: Fixture,
     options: OptionSet,
-    one: tuple[str, Observation],
+    item: tuple[str, Observation],
     other: tuple[str, Observation],
     chance: frozenset[tuple[str, str]],
 ) -> Iterable[Moved]:
-    before, after = one[1], other[1]
+    before, after = item[1], other[1]
     was, is_ = (
         evidence.outcome(fixture, cell, others=evidence.wordings.others(fixture, cell, public(name)))
-        for name, cell in (one, other)
+        for name, cell in (item, other)
     )
     texts = in_short(was, before), in_short(is_, after)
     verdict, _ = agreement(evidence, fixture, before, after)
@@ -180,14 +182,14 @@ def _cell(
         yield Moved("known", "loads", f"known:{is_}", fixture.id, options.id, *texts, "")
     gone, new = _warnings(before) - _warnings(after) - chance, _warnings(after) - _warnings(before) - chance
     if (gone or new) and before.result == after.result:
-        reworded = {one for one in new if any(_alike(one, other) for other in gone)}
+        reworded = {entry for entry in new if any(_alike(entry, other) for other in gone)}
         for category, text in sorted(reworded):
             which = f"issues a reworded warning: {category}: {text}"
             yield Moved(
                 "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "the warning is reworded", which
             )
         if reworded:
-            new, gone = new - reworded, frozenset(one for one in gone if not any(_alike(one, other) for other in reworded))
+            new, gone = new - reworded, frozenset(entry for entry in gone if not any(_alike(entry, other) for other in reworded))
         for category, text in sorted(new or gone):
             which = f"warns: {category}: {text}" if new else f"no longer warns: {text}"
             about = QUOTED.sub("'…'", text)
@@ -201,9 +203,9 @@ def _unloadable(fixture: Fixture) -> bool:
     return str(fixture.golden.get("error", {}).get("stage")) == "load"
 
 
-def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
+def _alike(item: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether two warnings have the same category and nearly the same text, such as "is renamed" and "is rename"."""
-    return one[0] == other[0] and SequenceMatcher(None, one[1], other[1]).ratio() >= REWORDED
+    return item[0] == other[0] and SequenceMatcher(None, item[1], other[1]).ratio() >= REWORDED
 
 
 class _Apart(NamedTuple):
@@ -221,14 +223,14 @@ class _Apart(NamedTuple):
 def _apart(evidence: Evidence, fixture: Fixture, before: Observation, after: Observation) -> _Apart | None:
     """Where two readers have different results; None if one of them has none. The text of an error is not a result."""
     golden = fixture.golden
-    if not all(one.result == "same" or (one.result in RESULTS and one.departures) for one in (before, after)):
+    if not all(side.result == "same" or (side.result in RESULTS and side.departures) for side in (before, after)):
         return None
     theirs, mine = before.own_result(golden), after.own_result(golden)
     moved, wrong = told(evidence, fixture, theirs, mine), told(evidence, fixture, golden, mine)
     if moved is None or wrong is None:
         return None
-    places = [one.where for one in wrong]
-    new = (one for one in moved if any(one.where.startswith(place) or place.startswith(one.where) for place in places))
+    places = [item.where for item in wrong]
+    new = (item for item in moved if any(item.where.startswith(place) or place.startswith(item.where) for place in places))
     return _Apart(tuple(moved), tuple(new))
 
 
@@ -238,9 +240,9 @@ def _values(fixture: Fixture, options: OptionSet, apart: _Apart, texts: tuple[st
     A program that raised and still raises, with a different wording, is ``reworded``: nothing stopped working.
     """
     state: State = "new" if apart.new else "mended" if apart.all else "reworded"
-    found = apart.new or apart.all
+    result = apart.new or apart.all
     subject, cause = (
-        tell(fixture, found) if found else (f"words:{fixture.recipe}", f"{fixture.recipe}: raises the same error, reworded")
+        tell(fixture, result) if result else (f"words:{fixture.recipe}", f"{fixture.recipe}: raises the same error, reworded")
     )
     return Moved(state, "computes", f"computes:{subject}", fixture.id, options.id, *texts, cause)
 
@@ -249,25 +251,25 @@ def told(evidence: Evidence, fixture: Fixture, expected: dict[str, Any], got: di
     """Every difference between two results of a fixture that matters; None if one of them has no values."""
     if not NO_VALUES.isdisjoint({*expected, *got}):
         return None
-    found = all_differences(expected, got)[0]
-    return [one for one in found if one.kind in {"raised", "relaxed"} or evidence.matters(fixture, one)]
+    difference = all_differences(expected, got)[0]
+    return [item for item in difference if item.kind in {"raised", "relaxed"} or evidence.matters(fixture, item)]
 
 
 def tell(fixture: Fixture, found: Sequence[Difference]) -> tuple[str, str]:
     """A key shared by differences with one cause, and one line for people. Requires at least one difference."""
-    value = next((one for one in found if one.kind not in {"raised", "relaxed"}), None)
+    value = next((difference for difference in found if difference.kind not in {"raised", "relaxed"}), None)
     if value is not None:
         dtype = f" ({value.dtype})" if value.dtype else ""
         told = f"{value.facts.get('got')} instead of {value.facts.get('expected')}"
         subject = f"{value.kind} of {value.dtype or 'values'}" if fixture.family in STORED else fixture.recipe
         return subject, f"{fixture.recipe}: {value.kind}{dtype} in {value.where}: {told}"
-    first = next((one for one in found if one.kind == "raised"), found[0])
+    first = next((difference for difference in found if difference.kind == "raised"), found[0])
     error = first.content[first.kind == "raised"]
     text = _bare(headline(error["message"]))
-    said = f"{error['type'].removeprefix('builtins.')}: {text} in {first.where}"
+    message = f"{error['type'].removeprefix('builtins.')}: {text} in {first.where}"
     if first.kind == "raised":
-        return f"raises:{alike(text)}", f"{fixture.recipe}: raises {said}"
-    return f"accepts:{alike(text)}", f"{fixture.recipe}: returns a value; before: raises {said}"
+        return f"raises:{alike(text)}", f"{fixture.recipe}: raises {message}"
+    return f"accepts:{alike(text)}", f"{fixture.recipe}: returns a value; before: raises {message}"
 
 
 def subject_of(fixture: Fixture, cell: Observation) -> str:
@@ -287,7 +289,7 @@ def _bare(text: str) -> str:
 
 def _grave(cell: Observation) -> Difference | None:
     """The first difference of a value, type or state."""
-    return next((one for one in cell.differences if one.kind not in {"raised", "relaxed"}), None)
+    return next((difference for difference in cell.differences if difference.kind not in {"raised", "relaxed"}), None)
 
 
 def _warnings(cell: Observation) -> frozenset[tuple[str, str]]:
@@ -300,7 +302,9 @@ def _warning(category: str, text: str) -> tuple[str, str]:
 
 def _given_once(evidence: Evidence) -> frozenset[tuple[str, str]]:
     """The warnings that a process issues only once, according to the policy."""
-    return frozenset(_warning(one.type, one.text) for entry in evidence.policy.warnings if entry.once for one in entry.says)
+    return frozenset(
+        _warning(phrase.type, phrase.text) for entry in evidence.policy.warnings if entry.once for phrase in entry.says
+    )
 
 
 def _of_all(reader: ObservedReader) -> frozenset[tuple[str, str]]:
@@ -337,7 +341,7 @@ def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: It
     unasked: list[str] = []
     unended: list[str] = []
     same = 0
-    said = list(judged)
+    messages = list(judged)
     for name, after in sorted(later.deprecations.items()):
         before = base.deprecations.get(name)
         if before is None:
@@ -352,15 +356,15 @@ def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: It
                 continue
             use, old = getattr(after, way), getattr(before, way)
             texts = _in_words(old), _in_words(use)
-            of_it = tuple(one for subject, one in said if name in subject.split())
+            of_it = tuple(item for subject, item in messages if name in subject.split())
             cause = f"{name} ({way}): {texts[1]}; before: {texts[0]}"
             state: State = "mended" if _is_better(old, use) else "new"
             moved.append(Moved(state, "deprecation", f"deprecation:{name}:{way}", name, "", *texts, cause, of_it))
     return Compared(tuple(moved), same, tuple(unasked), tuple(unended))
 
 
-def _use(one: DeprecationObservation, way: str) -> tuple[object, ...]:
-    use: Use = getattr(one, way)
+def _use(observation: DeprecationObservation, way: str) -> tuple[object, ...]:
+    use: Use = getattr(observation, way)
     error = (use.error["type"], alike(headline(use.error["message"]))) if use.error else None
     return use.outcome, tuple(sorted((category, alike(headline(text))) for category, text in use.warnings)), use.behaves, error
 
@@ -391,10 +395,10 @@ def compare_probes(base: ObservedReader, later: ObservedReader) -> Compared:
         if before is None:
             unasked.append(f"probe {name}")
             continue
-        checks = sorted({one[:2] for one in before.checks} ^ {one[:2] for one in after.checks}, key=str)
+        checks = sorted({check[:2] for check in before.checks} ^ {check[:2] for check in after.checks}, key=str)
         if not checks and (before.error is None) == (after.error is None):
             same += 1
             continue
-        names = ", ".join(dict.fromkeys(one[0] for one in checks)) or "its error"
+        names = ", ".join(dict.fromkeys(check[0] for check in checks)) or "its error"
         moved.append(Moved("new", "probe", f"probe:{name}", name, "", "a different answer", names, f"{name}: {names} changed"))
     return Compared(tuple(moved), same, tuple(unasked))

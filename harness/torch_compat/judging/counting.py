@@ -70,7 +70,7 @@ class LockChange:
         name = " ".join(self.key)
         if self.became:
             what = "new" if self.old in {None, WAITS} else "differs from the accepted change"
-            return "\n".join([f"{name}: {what}", *(f"    {line}" for one in self.became for line in _in_words(one))])
+            return "\n".join([f"{name}: {what}", *(f"    {line}" for item in self.became for line in _in_words(item))])
         if self.old is None:
             return f"{name}: new, {self.new}"
         return f"{name}: gone, was {self.old}" if self.new is None else f"{name}: {self.old} -> {self.new}"
@@ -96,7 +96,7 @@ class CellDifference:
 
     def __str__(self) -> str:
         text = f"{self.waiver}: {'new' if self.new else 'gone'}: {self.line.partition(' ')[2]}"
-        return "\n".join((text, *(f"  {one}" for one in few(self.told)), *([f"  reproduce: {self.show}"] if self.show else [])))
+        return "\n".join((text, *(f"  {item}" for item in few(self.told)), *([f"  reproduce: {self.show}"] if self.show else [])))
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ class Counted:
     final: bool
 
 
-def _in_words(one: Changed) -> Iterator[str]:
+def _in_words(changed: Changed) -> Iterator[str]:
     """Describe a change of an operator: what it is, both schemas, and the command that shows it."""
-    yield f"{one.side}, since {one.since}: {in_words(one.change)}"
-    yield f"old  {one.old or 'none'}"
-    yield f"new  {one.new or 'none'}"
-    yield f"see  {one.show}"
+    yield f"{changed.side}, since {changed.since}: {in_words(changed.change)}"
+    yield f"old  {changed.old or 'none'}"
+    yield f"new  {changed.new or 'none'}"
+    yield f"see  {changed.show}"
 
 
 def count(place: Root, *, accepting: bool) -> Counted:
@@ -159,7 +159,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
         if not accepting:
             raise
         stated = None  # it is generated: the newly accepted contents replace it, and are all shown
-        unread = [f"{one}; everything counts as new" for one in error.problems]
+        unread = [f"{problem}; everything counts as new" for problem in error.problems]
     wanted = counted_tables(read_folder(folder).entries)
     with uncollected():
         evidence = gather(place, policy if accepting else replace(policy, accepted=stated), as_of=None)
@@ -217,7 +217,7 @@ def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) 
 def words_of(waiving: Waiving, block: Block) -> tuple[tuple[str, ...], str]:
     """Descriptions of what differs in the cells of a block, and the command that shows it; empty if none of them was recorded."""
     told = (waiving.words(block.waiver, block.outcome, block.options, recipe, block.digest) for recipe in block.recipes)
-    return next((one for one in told if one is not None), ((), ""))
+    return next((item for item in told if item is not None), ((), ""))
 
 
 def few(texts: Collection[str], most: int = 4) -> list[str]:
@@ -250,8 +250,8 @@ def locked(place: Root, counts: Counts) -> str:
 def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]:
     """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not yet recorded."""
     recorded = evidence.operators.schemas.releases if evidence.operators is not None else ()
-    later = [one for one in evidence.policy.operator_waivers if one.since not in recorded]
-    waiting = {key_of(one.id, operator) for one in later for operator in one.operators}
+    later = [item for item in evidence.policy.operator_waivers if item.since not in recorded]
+    waiting = {key_of(item.id, operator) for item in later for operator in item.operators}
     for waiver in evidence.policy.waivers:
         key = ("waiver", waiver.id)
         covered = measured.waiving.covered.get(waiver.id)
@@ -261,9 +261,9 @@ def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]
             yield key, f"covers cells that {', '.join(sorted(covered.shared))} also covers"
     for key in sorted(measured.expired - measured.counts.keys()):
         yield key, "has expired: remove it from the policy, or give it a later date"
-    for key, found in measured.counts.items():
+    for key, result in measured.counts.items():
         if key in measured.expired:
             yield key, "has expired: remove it from the policy, or give it a later date"
-        elif found == 0 and key not in waiting:
+        elif result == 0 and key not in waiting:
             what = "did not change in this way" if key[0] == "operator_waiver" else "covers nothing"
             yield key, f"{what}: remove it from the policy, or correct it"

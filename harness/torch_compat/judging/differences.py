@@ -60,10 +60,10 @@ class Differences:
         observation, fixture = cells.observation, cells.fixture
         if cells.outcome in _COMPARED and observation.departures:
             others = [f"raises {in_words(*pair[2:])} instead of {in_words(*pair[:2])}" for pair in cells.others]
-            found, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
-            return tuple(dict.fromkeys([*(_words(one) for one in found if self._matters(fixture, one)), *others]))
+            result, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
+            return tuple(dict.fromkeys([*(_words(item) for item in result if self._matters(fixture, item)), *others]))
         if cells.outcome is Outcome.UNSTABLE:
-            places = dict.fromkeys(place for one in observation.both for place in self._places(fixture, one))
+            places = dict.fromkeys(place for item in observation.both for place in self._places(fixture, item))
             return tuple(f"{kind} varies in {where}" for where, kind in places)
         return (cells.message or str(cells.outcome),)
 
@@ -71,39 +71,39 @@ class Differences:
         observation, fixture = cells.observation, cells.fixture
         content: list[Any] = [str(cells.outcome)]
         if cells.outcome is Outcome.UNSTABLE:
-            places = sorted({place for one in observation.both for place in self._places(fixture, one)})
+            places = sorted({place for item in observation.both for place in self._places(fixture, item)})
             return [*content, [list(place) for place in places]]
         if observation.signal or cells.outcome is Outcome.TIMED_OUT:
             content += [observation.stage, observation.signal]
         if cells.outcome in _COMPARED and observation.departures:
-            return [*content, [self._told(one) for one in self._all(fixture, observation)], *_others(cells)]
+            return [*content, [self._told(item) for item in self._all(fixture, observation)], *_others(cells)]
         # Without departures, the recorded differences are all there is.
-        told: list[Any] = [one.as_json() for one in observation.differences if one.kind != OTHER_ERROR]
-        extent = [one for one in observation.extent if one["kind"] != OTHER_ERROR]
+        told: list[Any] = [difference.as_json() for difference in observation.differences if difference.kind != OTHER_ERROR]
+        extent = [item for item in observation.extent if item["kind"] != OTHER_ERROR]
         return [*content, _errors(observation.errors), told, extent, observation.digest, *_others(cells)]
 
     def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
         """Every difference that matters, and every call that raised or no longer does."""
-        found = contents(fixture.golden, observation.own_result(fixture.golden))
-        return [one for one in found if self._matters(fixture, one)]
+        result = contents(fixture.golden, observation.own_result(fixture.golden))
+        return [content for content in result if self._matters(fixture, content)]
 
-    def _matters(self, fixture: Fixture, one: Difference) -> bool:
-        return one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, one)
+    def _matters(self, fixture: Fixture, difference: Difference) -> bool:
+        return difference.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, difference)
 
-    def _told(self, one: Difference) -> list[Any]:
-        expected, got = one.content
-        if one.kind == "raised":
-            return [one.where, one.kind, _errors([got])]
-        if one.kind == "relaxed":
+    def _told(self, difference: Difference) -> list[Any]:
+        expected, got = difference.content
+        if difference.kind == "raised":
+            return [difference.where, difference.kind, _errors([got])]
+        if difference.kind == "relaxed":
             given = None if got is None else [_placeless(got.get(part)) for part in ("value", "inputs")]
-            return [one.where, one.kind, _errors([expected]), given]
-        return [one.where, one.kind, one.dtype, _placeless(expected), _placeless(got)]
+            return [difference.where, difference.kind, _errors([expected]), given]
+        return [difference.where, difference.kind, difference.dtype, _placeless(expected), _placeless(got)]
 
     def _places(self, fixture: Fixture, observation: Observation) -> list[tuple[str, str]]:
         """Locations and kinds of the differences in one of two varying observations, without values."""
         if not observation.departures:
             return [(observation.result, observation.signal)]
-        return [(one.where, one.kind) for one in self._all(fixture, observation)]
+        return [(item.where, item.kind) for item in self._all(fixture, observation)]
 
 
 def _others(cells: Cells) -> list[Any]:
@@ -138,30 +138,30 @@ def _rests_on(cells: Cells) -> tuple[Any, ...]:
 def _placeless(value: Any) -> Any:
     """A neutral value without the memory locations of its tensors, which are meaningless for a single tensor."""
     if isinstance(value, list):
-        return [_placeless(one) for one in value]
+        return [_placeless(item) for item in value]
     if isinstance(value, dict):
-        return {key: _placeless(one) for key, one in value.items() if key not in {"storage", "offset"}}
+        return {key: _placeless(item) for key, item in value.items() if key not in {"storage", "offset"}}
     return value
 
 
-def _words(one: Difference) -> str:
+def _words(difference: Difference) -> str:
     """Describe one difference."""
-    expected, got = one.content
-    if one.kind == "raised":
+    expected, got = difference.content
+    if difference.kind == "raised":
         return f"raises {got['type']}: {headline(got['message'])}"
-    if one.kind == "relaxed":
+    if difference.kind == "relaxed":
         return f"no longer raises {expected['type']}: {headline(expected['message'])}" if expected else "no longer raises"
-    if one.kind == "value":
-        shown = one.facts.get("expected", expected), one.facts.get("got", got)
-        count = one.facts.get("count")
+    if difference.kind == "value":
+        shown = difference.facts.get("expected", expected), difference.facts.get("got", got)
+        count = difference.facts.get("count")
         more = f", {count} elements" if isinstance(count, int) and count > 1 else ""
-        if "max_abs" in one.facts:
-            more += f", by up to {float(one.facts['max_abs']):.3g}"
-        if "max_rel" in one.facts:
-            more += f", relative {float(one.facts['max_rel']):.3g}"
-        return f"{shown[1]} instead of {shown[0]}{f' ({one.dtype}{more})' if one.dtype else ''}"
-    of = f" of {one.dtype}" if one.dtype and one.kind != "dtype" else ""
-    return f"{one.kind} {one.facts.get('got')} instead of {one.facts.get('expected')}{of}"
+        if "max_abs" in difference.facts:
+            more += f", by up to {float(difference.facts['max_abs']):.3g}"
+        if "max_rel" in difference.facts:
+            more += f", relative {float(difference.facts['max_rel']):.3g}"
+        return f"{shown[1]} instead of {shown[0]}{f' ({difference.dtype}{more})' if difference.dtype else ''}"
+    of = f" of {difference.dtype}" if difference.dtype and difference.kind != "dtype" else ""
+    return f"{difference.kind} {difference.facts.get('got')} instead of {difference.facts.get('expected')}{of}"
 
 
 def _errors(errors: Iterable[Mapping[str, str]]) -> list[list[str]]:

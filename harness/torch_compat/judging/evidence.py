@@ -121,20 +121,20 @@ class Evidence:
         observation counts if that is valid, otherwise the fresh one.
         """
         loads = [(options, options.load.given()) for options in self.policy.options]
-        recorded = together((1 << at, self.recorded[one.name]) for at, one in enumerate(self.readers) if one.recorded)
-        fresh = together((1 << at, self.fresh[one.name]) for at, one in enumerate(self.readers) if not one.recorded)
+        recorded = together((1 << at, self.recorded[reader.name]) for at, reader in enumerate(self.readers) if reader.recorded)
+        fresh = together((1 << at, self.fresh[reader.name]) for at, reader in enumerate(self.readers) if not reader.recorded)
         later = {  # fresh readers that count only if the same reader has no recorded observation
-            1 << at + 1: 1 << at for at, (one, other) in enumerate(itertools.pairwise(self.readers)) if one.name == other.name
+            1 << at + 1: 1 << at for at, (item, other) in enumerate(itertools.pairwise(self.readers)) if item.name == other.name
         }
         for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
             for options, load in loads:
                 key, place = cell_key(fixture.subject, load), (fixture.id, options.id)
-                found = recorded(place, key)
-                taken = functools.reduce(operator.or_, (bits for _, bits in found), 0)
+                result = recorded(place, key)
+                taken = functools.reduce(operator.or_, (bits for _, bits in result), 0)
                 hidden = sum(bit for bit, before in later.items() if taken & before)
-                found += [(observation, bits & ~hidden) for observation, bits in fresh(place, key) if bits & ~hidden]
-                if found:
-                    yield fixture, options, found
+                result += [(observation, bits & ~hidden) for observation, bits in fresh(place, key) if bits & ~hidden]
+                if result:
+                    yield fixture, options, result
 
     @cached_property
     def cells(self) -> tuple[Cells, ...]:
@@ -160,23 +160,23 @@ class Evidence:
     @cached_property
     def toward(self) -> dict[Direction, tuple[Cells, ...]]:
         """The cells by direction. Every direction is present, even without cells."""
-        found: dict[Direction, list[Cells]] = {direction: [] for direction in DIRECTIONS}
+        results: dict[Direction, list[Cells]] = {direction: [] for direction in DIRECTIONS}
         for cells in self.cells:
-            found[cells.direction].append(cells)
-        return {direction: tuple(cells) for direction, cells in found.items()}
+            results[cells.direction].append(cells)
+        return {direction: tuple(cells) for direction, cells in results.items()}
 
     @cached_property
     def deprecations(self) -> dict[str, dict[str, DeprecationObservation]]:
         """The observations of each deprecated feature, by probe and release: recorded before fresh, for the current probe."""
-        found: dict[str, dict[str, DeprecationObservation]] = {probe.name: {} for probe in self.corpus.deprecations}
+        results: dict[str, dict[str, DeprecationObservation]] = {probe.name: {} for probe in self.corpus.deprecations}
         for probe in self.corpus.deprecations:
             for source in (self.recorded, self.fresh):
                 for _, reader in sorted(source.items()):
-                    one = reader.deprecations.get(probe.name)
-                    current = one is not None and one.key == deprecation_key(probe.sha256, reader)
-                    if one is not None and current and reader.release in self.policy.calendar:
-                        found[probe.name].setdefault(reader.release, one)
-        return found
+                    item = reader.deprecations.get(probe.name)
+                    current = item is not None and item.key == deprecation_key(probe.sha256, reader)
+                    if item is not None and current and reader.release in self.policy.calendar:
+                        results[probe.name].setdefault(reader.release, item)
+        return results
 
     @cached_property
     def wordings(self) -> Wordings:
@@ -187,8 +187,8 @@ class Evidence:
         """The result of a function of this evidence; computed once and cached."""
         if make not in self._derived:
             self._derived[make] = make(self)
-        made: Made = self._derived[make]
-        return made
+        result: Made = self._derived[make]
+        return result
 
     @cached_property
     def _derived(self) -> dict[Callable[[Evidence], Any], Any]:
@@ -233,23 +233,23 @@ class Evidence:
         if fixture.id not in self._predicted:
             writer = None if fixture.release == SYNTHETIC else Release(fixture.release)
             told = [
-                one.readers
-                for one in self._refusals.get(fixture.recipe, ())
-                if one.readers is not None and one.of(fixture.recipe, writer)
+                refusal.readers
+                for refusal in self._refusals.get(fixture.recipe, ())
+                if refusal.readers is not None and refusal.of(fixture.recipe, writer)
             ]
             self._predicted[fixture.id] = (
-                self.readers.where(lambda reader: any(Release(reader.release) in one for one in told)) if told else None
+                self.readers.where(lambda reader: any(Release(reader.release) in item for item in told)) if told else None
             )
         return self._predicted[fixture.id]
 
     @cached_property
     def _refusals(self) -> dict[str, list[BehaviorEntry]]:
         """The policy's predictions for archives of each recipe under ``weights_only=True``."""
-        found: dict[str, list[BehaviorEntry]] = {}
-        for one in self.policy.behaviors:
-            if one.refused_recipe:
-                found.setdefault(one.refused_recipe, []).append(one)
-        return found
+        results: dict[str, list[BehaviorEntry]] = {}
+        for entry in self.policy.behaviors:
+            if entry.refused_recipe:
+                results.setdefault(entry.refused_recipe, []).append(entry)
+        return results
 
     @cached_property
     def _predicted(self) -> dict[str, int | None]:
@@ -332,9 +332,11 @@ class Evidence:
         beyond = [float(gap) for gap, steps in frontier if float(steps) > tolerance.max_ulp]
         if not beyond or max(beyond) > tolerance.max_abs:
             return not beyond
-        apart = [one for one in self.distances(fixture, observation, between) if one.dtype == dtype]
-        told = any((one.steps > tolerance.max_ulp).any() for one in apart)  # otherwise the records contradict each other
-        return told and all(tolerance.covers(one) for one in apart)
+        apart = [distance for distance in self.distances(fixture, observation, between) if distance.dtype == dtype]
+        told = any(
+            (distance.steps > tolerance.max_ulp).any() for distance in apart
+        )  # otherwise the records contradict each other
+        return told and all(tolerance.covers(distance) for distance in apart)
 
     def distances(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> list[Distances]:
         """The distance of every floating-point number of an observation from the golden's; parameters as in :meth:`outcome`."""

@@ -127,11 +127,11 @@ class _Beginnings:
         if place not in self._known:
             seen = 0
             kinds: dict[tuple[str, str], int] = {}
-            for one in self._lines.get(place, ()):
-                releases = self._evidence.readers.ranks(one.readers)
+            for line in self._lines.get(place, ()):
+                releases = self._evidence.readers.ranks(line.readers)
                 seen |= releases
-                if one.outcome not in KEPT:
-                    kind = kind_of(one)
+                if line.outcome not in KEPT:
+                    kind = kind_of(line)
                     kinds[kind] = kinds.get(kind, 0) | releases
             self._known[place] = (seen, kinds)
         return self._known[place]
@@ -179,15 +179,15 @@ def group(evidence: Evidence, named: list[Named]) -> tuple[Finding, ...]:
     titles = {waiver.id: waiver.title for waiver in evidence.policy.waivers}
     titles |= {waiver.id: waiver.title for waiver in evidence.policy.operator_waivers}
     groups: dict[tuple[Verdict, str, str], list[Named]] = {}
-    for one in named:
-        groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
+    for item in named:
+        groups.setdefault((item.judgement.verdict, item.id, item.waiver), []).append(item)
     findings = [_finding(evidence, members, titles) for members in groups.values()]
     order = {Verdict.FAIL: 0, Verdict.WAIVED: 1, Verdict.CONTINUES: 2, Verdict.EXPECTED: 3}
     return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id, finding.waiver)))
 
 
 def _finding(evidence: Evidence, members: list[Named], titles: dict[str, str]) -> Finding:
-    judgements = [one.judgement for one in members]
+    judgements = [member.judgement for member in members]
     smallest = min(judgements, key=lambda judgement: _size(judgement, evidence))
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
     cells = [judgement.cells for judgement in judgements if judgement.cells is not None]

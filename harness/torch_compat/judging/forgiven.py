@@ -59,25 +59,25 @@ class Forgiven:
 
 def forgiven(evidence: Evidence) -> list[Forgiven]:
     """What every tolerance forgives, by dtype and recipe."""
-    found: dict[tuple[str, tuple[str, ...], str], Forgiven] = {}
+    results: dict[tuple[str, tuple[str, ...], str], Forgiven] = {}
     for cells in evidence.cells:
         if cells.outcome is not Outcome.CLOSE:
             continue
         fixture, counted = cells.fixture, set()
-        for one in evidence.distances(fixture, cells.observation):
-            tolerance = evidence.policy.tolerance(fixture.family, fixture.operators, one.dtype)
-            if tolerance is None or not one.steps.any():
+        for distance in evidence.distances(fixture, cells.observation):
+            tolerance = evidence.policy.tolerance(fixture.family, fixture.operators, distance.dtype)
+            if tolerance is None or not distance.steps.any():
                 continue
-            key = (one.dtype, tolerance.operators, fixture.recipe)
-            if key not in found:
-                found[key] = Forgiven(tolerance, fixture.recipe, tuple(sorted(fixture.operators)))
-            row = found[key]
-            row.greatest.take(one)
-            for kind in ("cells", *(["beyond"] if (one.steps > tolerance.max_ulp).any() else [])):
+            key = (distance.dtype, tolerance.operators, fixture.recipe)
+            if key not in results:
+                results[key] = Forgiven(tolerance, fixture.recipe, tuple(sorted(fixture.operators)))
+            row = results[key]
+            row.greatest.take(distance)
+            for kind in ("cells", *(["beyond"] if (distance.steps > tolerance.max_ulp).any() else [])):
                 if (key, kind) not in counted:
                     counted.add((key, kind))
                     setattr(row, kind, getattr(row, kind) + cells.count)
             row.writers = sorted({*row.writers, fixture.release}, key=evidence.rank.__getitem__)
             releases = {reader.release for reader in evidence.readers.of(cells.readers)}
             row.readers = sorted({*row.readers, *releases}, key=evidence.rank.__getitem__)
-    return [found[key] for key in sorted(found)]
+    return [results[key] for key in sorted(results)]

@@ -65,10 +65,10 @@ def gather(place: Root, policy: Policy | None = None, *, as_of: dt.date | None =
         raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
     policy = place.policy() if policy is None else policy
     corpus = load_corpus(place.fixtures)
-    found = place.observations()
+    result = place.observations()
     if as_of is None:
-        as_of = newest_known(policy, found.readers.values())
-    files = dict.fromkeys(found.readers, found.digest)
+        as_of = newest_known(policy, result.readers.values())
+    files = dict.fromkeys(result.readers, result.digest)
     operators, proofs = read_operators(place.fixtures), read_proofs(place.inside("reports/proofs"))
     exported = read_exports(place.fixtures)
     unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
@@ -80,10 +80,10 @@ def gather(place: Root, policy: Policy | None = None, *, as_of: dt.date | None =
     return Evidence(
         policy,
         corpus,
-        found.readers,
+        result.readers,
         {},
         as_of,
-        found.unreadable,
+        result.unreadable,
         files=files,
         operators=operators,
         proofs=proofs,

@@ -159,8 +159,8 @@ def examine(evidence: Evidence, step: Step | None = None) -> tuple[Report, tuple
         named.extend(Named(judgement, plain_id(judgement)) for judgement in tally.caused[before:])
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
-    for one in named:
-        tally.count(one.judgement)
+    for item in named:
+        tally.count(item.judgement)
     empty.extend(_unasked(evidence))
     counts, modelled = tally.counts, tally.modelled
     counts[Verdict.NOT_CHECKED] += sum(count for _, _, count in empty)
@@ -190,12 +190,12 @@ def _sources(evidence: Evidence) -> Iterator[ReaderSource]:
     for reader in evidence.readers:
         if reader.recorded and reader.name in evidence.fresh:
             continue
-        one = (evidence.recorded if reader.recorded else evidence.fresh)[reader.name]
-        age = (evidence.as_of - dt.date.fromisoformat(one.observed)).days
-        yield ReaderSource(reader.name, not reader.recorded and not evidence.builds, one.observed, age)
+        item = (evidence.recorded if reader.recorded else evidence.fresh)[reader.name]
+        age = (evidence.as_of - dt.date.fromisoformat(item.observed)).days
+        yield ReaderSource(reader.name, not reader.recorded and not evidence.builds, item.observed, age)
     if evidence.reference is not None:
-        one = evidence.reference
-        yield ReaderSource(one.name, True, one.observed, (evidence.as_of - dt.date.fromisoformat(one.observed)).days)
+        item = evidence.reference
+        yield ReaderSource(item.name, True, item.observed, (evidence.as_of - dt.date.fromisoformat(item.observed)).days)
 
 
 class _Tally:
@@ -233,21 +233,21 @@ class _Tally:
         return {asks: self._sums(key for key in self._things if self.asks[key[0]] is asks) for asks in Asks}
 
     def _sums(self, keys: Iterable[tuple[str, Verdict, bool]]) -> Counter[Verdict]:
-        found: Counter[Verdict] = Counter()
+        results: Counter[Verdict] = Counter()
         for key in keys:
-            found[key[1]] += self._things[key]
-        return found
+            results[key[1]] += self._things[key]
+        return results
 
     def take(self, judgements: Iterable[Judgement]) -> int:
         """Take the judgements of one rule; return the number of things that they cover."""
-        found = 0
+        result = 0
         for judgement in judgements:
-            found += judgement.count
+            result += judgement.count
             if judgement.cause is not None and judgement.verdict in SHOWN:
                 self.caused.append(judgement)
             else:
                 self.count(judgement)
-        return found
+        return result
 
     def count(self, judgement: Judgement) -> None:
         """Count a judgement as it is."""
@@ -276,7 +276,7 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
             row[cells.outcome] = Sums()
         row[cells.outcome].add(cells.readers)
     names = [reader.name for reader in evidence.readers]
-    found: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
+    results: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
     for (release, family, options), sums in rows.items():
         counters: dict[int, Counter[Outcome]] = {}
         for outcome, counted in sums.items():
@@ -286,14 +286,14 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
                 counters[place][outcome] = count
         for place, counter in counters.items():
             key = (release_folder(release), names[place], family, options)
-            if key in found:
-                found[key] += counter  # recorded and fresh observations of one reader
+            if key in results:
+                results[key] += counter  # recorded and fresh observations of one reader
             else:
-                found[key] = counter
+                results[key] = counter
     for fixture, options, observation in evidence.modelled:
         key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
-        found.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
-    return found
+        results.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
+    return results
 
 
 class ReaderJudgement(NamedTuple):
@@ -321,20 +321,20 @@ def judge_reader(
         UsageError: the policy names a rule that does not exist, or sets a parameter that a rule does not have.
     """
     tally, _, _ = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
-    named, _ = waive(evidence, [one for one in tally.caused if tally.asks[one.rule] is not Asks.BOOKKEEPING])
+    named, _ = waive(evidence, [entry for entry in tally.caused if tally.asks[entry.rule] is not Asks.BOOKKEEPING])
     bit = evidence.readers.where(lambda reader: reader.name == name and not reader.recorded)
     release = evidence.fresh[name].release
     cells: dict[tuple[str, str], tuple[ReaderJudgement, ...]] = {}
     others: list[tuple[str, ReaderJudgement]] = []
-    for one in named:
-        judgement = one.judgement
-        said = ReaderJudgement(judgement.rule, judgement.verdict, one.id, judgement.cause.text if judgement.cause else "")
+    for item in named:
+        judgement = item.judgement
+        message = ReaderJudgement(judgement.rule, judgement.verdict, item.id, judgement.cause.text if judgement.cause else "")
         if judgement.cells is None:
             if release in {judgement.reader, judgement.at}:
-                others.append((judgement.subject, said))
+                others.append((judgement.subject, message))
         elif judgement.cells.readers & bit:
             place = (judgement.cells.fixture.id, judgement.cells.options.id)
-            cells[place] = (*cells.get(place, ()), said)
+            cells[place] = (*cells.get(place, ()), message)
     return cells, tuple(others)
 
 
@@ -347,34 +347,38 @@ def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
     Raises:
         UsageError: the policy lacks this upgrader, or the rule.
     """
-    stated = next((one for one in evidence.policy.upgraders if one.id == upgrader), None)
-    entry = next((one for one in evidence.policy.rules if one.id == UPGRADERS_PROVEN), None)
+    stated = next((item for item in evidence.policy.upgraders if item.id == upgrader), None)
+    entry = next((rule for rule in evidence.policy.rules if rule.id == UPGRADERS_PROVEN), None)
     if stated is None or entry is None:
         what = f"the upgrader {upgrader!r}" if stated is None else f"the rule {UPGRADERS_PROVEN}"
-        known = ", ".join(one.id for one in evidence.policy.upgraders)
+        known = ", ".join(item.id for item in evidence.policy.upgraders)
         raise UsageError(f"the policy does not have {what}", hint=f"its upgraders: {known}", code="unknown-upgrader")
     report, named = examine(evidence)
     mine = {f"{upgrader}: ", f"{stated.operator}: "}
-    said = [one for one in _rule(entry).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)]
+    messages = [item for item in _rule(entry).judge(evidence, entry) if any(item.subject.startswith(name) for name in mine)]
     kept = [
-        one for one in named if one.judgement.rule == entry.id and any(one.judgement.subject.startswith(name) for name in mine)
+        item
+        for item in named
+        if item.judgement.rule == entry.id and any(item.judgement.subject.startswith(name) for name in mine)
     ]
     counts = Counter(dict.fromkeys(Verdict, 0))
-    counts.update(one.verdict for one in said if one.cause is None or one.verdict not in SHOWN)
-    counts.update(one.judgement.verdict for one in kept)
-    unchecked = [one for one in said if one.verdict is Verdict.NOT_CHECKED and one.cause is not None]
+    counts.update(item.verdict for item in messages if item.cause is None or item.verdict not in SHOWN)
+    counts.update(item.judgement.verdict for item in kept)
+    unchecked = [item for item in messages if item.verdict is Verdict.NOT_CHECKED and item.cause is not None]
     return replace(
         report,
-        exit_status=1 if counts[Verdict.FAIL] else 4 if counts[Verdict.NOT_CHECKED] or not said else 0,
+        exit_status=1 if counts[Verdict.FAIL] else 4 if counts[Verdict.NOT_CHECKED] or not messages else 0,
         counts=dict(counts),
         outcomes={},
         findings=group(evidence, kept),
-        not_checked=tuple((entry.id, one.cause.text, one.count) for one in unchecked if one.cause is not None),
+        not_checked=tuple((entry.id, item.cause.text, item.count) for item in unchecked if item.cause is not None),
         notes=(f"only {upgrader} was checked, with the rule {entry.id}",),
         waivers=(),
-        modelled={one: sum(each.modelled for each in said if each.verdict is one) for one in Verdict},
+        modelled={item: sum(each.modelled for each in messages if each.verdict is item) for item in Verdict},
         operators=(),
-        no_promise=tuple((entry.id, one.cause.text if one.cause else "", 1) for one in said if one.verdict is Verdict.NO_PROMISE),
+        no_promise=tuple(
+            (entry.id, item.cause.text if item.cause else "", 1) for item in messages if item.verdict is Verdict.NO_PROMISE
+        ),
         questions={direction: _by_verdict(Counter()) for direction in DIRECTIONS},
         asked={asks: _by_verdict(counts if asks is Asks.OTHER else Counter()) for asks in Asks},
         sources=(),
@@ -415,7 +419,7 @@ def measure(evidence: Evidence) -> Measured:
     counts |= {key: None if changes is None else digest_of(shown) if shown else 0 for key, shown in became.items()}
     for release in policy.operator_gaps:
         counts["operator_gap", release] = None if changes is None else unknown_operators(changes, release)
-    expired = {("waiver", one.id) for one in policy.waivers if one.expired(evidence.as_of)}
+    expired = {("waiver", waiver.id) for waiver in policy.waivers if waiver.expired(evidence.as_of)}
     lapsed = [waiver for waiver in policy.operator_waivers if waiver.expired(evidence.as_of)]
     expired |= {key_of(waiver.id, operator) for waiver in lapsed for operator in waiver.operators}
     unchecked = [why for _, why in tally.not_checked]
@@ -448,15 +452,15 @@ def _asked(
                 f"{entry.id} was not checked, because the {reader} reader was not run: `torch-compat replay --reader {reader}`"
             )
             continue
-        found = tally.take(module.judge(evidence, entry))
+        result = tally.take(module.judge(evidence, entry))
         notes.extend(getattr(module, "notes", _no_notes)(evidence, entry))
-        if not found and entry.expect_empty:
+        if not result and entry.expect_empty:
             notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
-        elif not found:
+        elif not result:
             empty.append((entry.id, "the rule selects nothing", 1))
         elif entry.expect_empty:
             notes.append(
-                f"{entry.id} selects {found} {'item' if found == 1 else 'items'}, although the policy expects none: remove expect_empty"
+                f"{entry.id} selects {result} {'item' if result == 1 else 'items'}, although the policy expects none: remove expect_empty"
             )
     return tally, notes, empty
 
@@ -464,7 +468,7 @@ def _asked(
 def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
     """Yield problems of the evidence itself, if the policy lacks the rule that would report them."""
     rules = {entry.id for entry in evidence.policy.rules}
-    for rule, found, what in (
+    for rule, result, what in (
         ("fixtures-frozen", evidence.corpus.damage, "the corpus is damaged"),
         ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
         ("pairs-observed", evidence.unavailable, "required readers were not available"),
@@ -476,8 +480,8 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
             "it has exceptions for operators",
         ),
     ):
-        if found and rule not in rules:
-            yield rule, f"{what}, but the policy has no rule that judges this", len(found)
+        if result and rule not in rules:
+            yield rule, f"{what}, but the policy has no rule that judges this", len(result)
 
 
 def _rule(entry: RuleEntry) -> Rule:

@@ -124,27 +124,27 @@ def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
     changes = evidence.derived(operator_changes)
     if changes is None:
         return ()
-    found = [PairCounts(*early) for early in changes.early]
+    results = [PairCounts(*early) for early in changes.early]
     for pair in changes.pairs:
-        known = [one for one in pair.broken if one.known]
-        upgraded = sum(one.upgrader is not None for one in known)
-        waived = sum(one.upgrader is None and changed_by(one, pair.newer) in changes.applied.by for one in known)
+        known = [item for item in pair.broken if item.known]
+        upgraded = sum(item.upgrader is not None for item in known)
+        waived = sum(item.upgrader is None and changed_by(item, pair.newer) in changes.applied.by for item in known)
         unknown = len(pair.broken) - len(known)
-        found.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown))
-    return tuple(found)
+        results.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown))
+    return tuple(results)
 
 
 def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
     """A judgement for each release whose operators should be recorded, but are not."""
     if evidence.operators is None:
         return [Judgement(rule, Verdict.NOT_CHECKED, "operators", Cause("not recorded", "operators", NOT_RECORDED))]
-    found = []
+    results = []
     for release in sorted({*evidence.policy.corpus.readers} - {*evidence.operators.schemas.releases}):
         text = f"its operators are not recorded: torch-compat observe --reader torch-{release} --record --survey"
-        found.append(
+        results.append(
             Judgement(rule, Verdict.NOT_CHECKED, release, Cause("not recorded", release, f"{release}: {text}"), reader=release)
         )
-    return found
+    return results
 
 
 def operator_changes(evidence: Evidence) -> OperatorChanges | None:
@@ -162,16 +162,16 @@ def operator_changes(evidence: Evidence) -> OperatorChanges | None:
     upgraders = tuple(_misstated(evidence, held))
     dropped = tuple(_dropped(evidence, since))
     changed: list[Changed] = [
-        *(changed_by(one, pair.newer) for pair in pairs for one in pair.broken if one.known and one.upgrader is None),
+        *(changed_by(item, pair.newer) for pair in pairs for item in pair.broken if item.known and item.upgrader is None),
         *(dropped_by(newer, entry) for newer, entry in dropped),
-        *(misstated_by(one) for one in upgraders if one.known and not one.same),
+        *(misstated_by(upgrader) for upgrader in upgraders if upgrader.known and not upgrader.same),
     ]
     if any(waiver.side == "forward" for waiver in policy.operator_waivers):
         changed += [
-            changed_by(one, newer)
+            changed_by(item, newer)
             for _, newer, _, broken in consecutive(schemas, versions, since=since, side="forward")
-            for one in broken
-            if one.known
+            for item in broken
+            if item.known
         ]
     applied = apply_waivers(policy.operator_waivers, dict.fromkeys(changed), as_of=evidence.as_of)
     lost = lost_counts(schemas)
@@ -184,7 +184,7 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
     assert evidence.operators is not None  # noqa: S101 - checked by the caller
     schemas, versions = evidence.operators.schemas, evidence.operators.versions
     bumps = {entry.version: entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format"}
-    found = []
+    results = []
     for operator, value, bits in versions.facts():
         stating = versions.of(bits)
         if not any(holds and release in stating for release, holds in zip(schemas.releases, held, strict=True)):
@@ -201,8 +201,8 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
             texts = [text for text in schemas.schemas(operator, before) if operator_of(text) == operator] if before else []
             same = any(same_schema(old, text) for text in texts)
             known = bool(texts) or (bool(before) and schemas.complete(before))
-            found.append(Misstated(entry, stating[0], before, texts[0] if texts else None, same, known))
-    return found
+            results.append(Misstated(entry, stating[0], before, texts[0] if texts else None, same, known))
+    return results
 
 
 def _dropped(evidence: Evidence, since: int) -> list[tuple[str, UpgraderEntry]]:
@@ -249,4 +249,4 @@ def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
 
 def unknown_operators(changes: OperatorChanges, release: str) -> int:
     """The number of operators of the previous release that the incomplete record of a release leaves undecided."""
-    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == release for one in pair.broken)
+    return sum(item.what == UNKNOWN for pair in changes.pairs if pair.newer == release for item in pair.broken)

@@ -136,7 +136,7 @@ class CheckedOperators(NamedTuple):
 
     def summary(self) -> dict[str, int | None]:
         """All results as numbers; None for what was not checked."""
-        sides = Counter(one.side for one in self.broken)
+        sides = Counter(item.side for item in self.broken)
         return {
             "old": len(self.old.schemas),
             "new": len(self.new.schemas),
@@ -254,18 +254,18 @@ def check_operators(
     writer = Writer(Written(versions), history, old.release)
     mended = Upgraders(entries, writer)
     aside = {**_not_imported(old, new, imported), **_not_imported(new, old, imported)}
-    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
+    results = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
     if old.release is not None and new.release is not None:
         text = "the upgrader {} for file format {} was removed"
-        found += [
-            Break(one.operator, "backward", one.old, None, DROPPED, text.format(one.upgrader, one.bump))
-            for one in dropped_upgraders(versions, old.release, new.release)
+        results += [
+            Break(entry.operator, "backward", entry.old, None, DROPPED, text.format(entry.upgrader, entry.bump))
+            for entry in dropped_upgraders(versions, old.release, new.release)
         ]
     if forward:
-        found += breaks(old.schemas, new.schemas, incomplete=new.incomplete, side="forward")
-    found = [one for one in found if one.operator not in aside]
-    named = [one for one in found if one.gained_name and one.upgrader is None and not writer.states_overloads(one.old)]
-    broken = [one for one in found if one.known and one.upgrader is None and one not in named]
+        results += breaks(old.schemas, new.schemas, incomplete=new.incomplete, side="forward")
+    results = [item for item in results if item.operator not in aside]
+    named = [item for item in results if item.gained_name and item.upgrader is None and not writer.states_overloads(item.old)]
+    broken = [item for item in results if item.known and item.upgrader is None and item not in named]
     left = broken
     waived: list[tuple[Break, str]] = []
     problems: list[tuple[str, str]] = []
@@ -276,17 +276,17 @@ def check_operators(
         new,
         tuple(left),
         tuple(waived),
-        tuple(one for one in found if one.known and one.upgrader is not None),
+        tuple(item for item in results if item.known and item.upgrader is not None),
         tuple(named),
         tuple(sorted(aside.items())),
         _counts(old.schemas, new.schemas, frozenset(aside)),
-        tuple(one for one in found if not one.known),
+        tuple(item for item in results if not item.known),
         tuple(problems),
         forward,
     )
 
 
-def _not_imported(one: SchemaSet, other: SchemaSet, recorded: SetHistory) -> dict[str, str]:
+def _not_imported(item: SchemaSet, other: SchemaSet, recorded: SetHistory) -> dict[str, str]:
     """The operators of one side that the other side, a file, cannot have, with the module whose import registers them.
 
     A dump is made by a process that has imported only torch. If it has any operator of a module, that module was imported, and the
@@ -297,7 +297,7 @@ def _not_imported(one: SchemaSet, other: SchemaSet, recorded: SetHistory) -> dic
     modules = {name: module for name, module, _ in recorded.facts() if module != NOTHING}
     present = {operator_of(text) for text in other.schemas}
     shown = {module for name, module in modules.items() if name in present}
-    operators = {operator_of(text) for text in one.schemas} - present
+    operators = {operator_of(text) for text in item.schemas} - present
     return {name: modules[name] for name in operators if name in modules and modules[name] not in shown}
 
 
@@ -335,23 +335,23 @@ def _waive(
     covering: dict[Break, str] = {}
     for since in dict.fromkeys(waiver.since for waiver in wanted):  # each may be the release that the newer set is or will be
         mine = [waiver for waiver in wanted if waiver.since == since]
-        changed = {one: Changed(one.side, since, one.operator, one.change, one.old, one.became) for one in broken}
+        changed = {entry: Changed(entry.side, since, entry.operator, entry.change, entry.old, entry.became) for entry in broken}
         applied = apply_waivers(mine, dict.fromkeys(changed.values()), as_of=as_of)
-        for one, asked in changed.items():
+        for item, asked in changed.items():
             if asked in applied.by:
-                covering.setdefault(one, applied.by[asked][0].id)
+                covering.setdefault(item, applied.by[asked][0].id)
         exact = neighbours or (new.release is None and since not in releases)
         pinned = became if neighbours else None
         for waiver in mine:
             what, text = wrong(waiver, applied, pinned, as_of=as_of)
             if what == "expired" or (what and exact):
                 problems.append((waiver.id, text))
-    rest = [one for one in broken if one not in covering]
+    rest = [entry for entry in broken if entry not in covering]
     if rest and not neighbours and old.release is not None:
         valid = [waiver for waiver in wanted if as_of is None or not waiver.expired(as_of)]
         covering |= _step_by_step(old.release, new, rest, valid, entries, known)
-    left = [one for one in broken if one not in covering]
-    return left, [(one, covering[one]) for one in broken if one in covering], problems
+    left = [entry for entry in broken if entry not in covering]
+    return left, [(entry, covering[entry]) for entry in broken if entry in covering], problems
 
 
 def _step_by_step(
@@ -365,22 +365,22 @@ def _step_by_step(
     """Breaks of operators each of whose breaks on the way from a recorded release to a newer set has a waiver; with the last one's id."""
     history, versions, _ = known
     releases = history.releases
-    names = {one.operator for one in broken}
+    names = {item.operator for item in broken}
     steps: dict[tuple[str, str], list[str | None]] = {}
 
-    def step(found: Sequence[Break], since: frozenset[str]) -> None:
-        for one in found:
-            if one.operator in names and one.known and one.upgrader is None:
+    def step(value: Sequence[Break], since: frozenset[str]) -> None:
+        for item in value:
+            if item.operator in names and item.known and item.upgrader is None:
                 fitting = (
                     waiver.id
                     for waiver in waivers
-                    if waiver.side == one.side and waiver.since in since and waiver.operators.get(one.operator) == one.change
+                    if waiver.side == item.side and waiver.since in since and waiver.operators.get(item.operator) == item.change
                 )
-                steps.setdefault((one.side, one.operator), []).append(next(fitting, None))
+                steps.setdefault((item.side, item.operator), []).append(next(fitting, None))
 
-    for side in {one.side for one in broken}:
-        for _, newer, _, found in consecutive(history, versions, since=releases.index(older) + 1, side=side):
-            step(found, frozenset({newer}))
+    for side in {item.side for item in broken}:
+        for _, newer, _, result in consecutive(history, versions, since=releases.index(older) + 1, side=side):
+            step(result, frozenset({newer}))
             if newer == new.release:
                 break
         if new.release is None:
@@ -389,8 +389,8 @@ def _step_by_step(
             coming = frozenset(waiver.since for waiver in waivers) - {*releases}
             mended = Upgraders(entries, Writer(Written(versions), history, releases[-1]))
             step(breaks(newest, new.schemas, side=side, upgraders=mended), coming)
-    last = {one: (steps.get((one.side, one.operator)) or [None]) for one in broken}
-    return {one: found[-1] for one, found in last.items() if all(found) and found[-1] is not None}
+    last = {item: (steps.get((item.side, item.operator)) or [None]) for item in broken}
+    return {item: outcome[-1] for item, outcome in last.items() if all(outcome) and outcome[-1] is not None}
 
 
 def _within(since: str, old: str | None, new: str | None) -> bool:

@@ -47,10 +47,10 @@ class OperatorRefusals:
         for _, newer, _ in changes.early:
             self._promised = max(self._promised, evidence.rank[newer])
         for pair in changes.pairs:
-            for one in pair.broken:
-                if one.known and one.upgrader is None:
-                    verdict, _ = judged(evidence, changed_by(one, pair.newer))
-                    name = one.operator.partition(".")[0]
+            for item in pair.broken:
+                if item.known and item.upgrader is None:
+                    verdict, _ = judged(evidence, changed_by(item, pair.newer))
+                    name = item.operator.partition(".")[0]
                     self._breaks.setdefault(name, []).append((evidence.rank[pair.newer], verdict is Verdict.WAIVED))
 
     def verdicts(self, cells: Cells) -> dict[Verdict, int]:
@@ -59,7 +59,7 @@ class OperatorRefusals:
         ``expected`` if every break of the operator between the writer and the reader has a waiver for operators,
         ``no-promise`` if the operator changed before the policy was in force, and not after, else ``fail``.
         """
-        found: dict[Verdict, int] = {}
+        results: dict[Verdict, int] = {}
         name = self._named(cells)
         for at in places(cells.readers):
             verdict = (
@@ -67,8 +67,8 @@ class OperatorRefusals:
                 if name is None
                 else self._verdict(name, cells.fixture.release, self._evidence.readers.first(1 << at).release)
             )
-            found[verdict] = found.get(verdict, 0) | 1 << at
-        return found
+            results[verdict] = results.get(verdict, 0) | 1 << at
+        return results
 
     def _named(self, cells: Cells) -> str | None:
         """The operator that a refusal names first."""
@@ -84,7 +84,9 @@ class OperatorRefusals:
         if between:
             return Verdict.EXPECTED if all(between) else Verdict.FAIL
         early = max(
-            (one for one in self._recorded() if rank[one] <= min(self._promised, rank[reader])), key=rank.__getitem__, default=""
+            (item for item in self._recorded() if rank[item] <= min(self._promised, rank[reader])),
+            key=rank.__getitem__,
+            default="",
         )
         return Verdict.NO_PROMISE if early and rank[writer] < rank[early] and self._lost(name, writer, early) else Verdict.FAIL
 
@@ -96,4 +98,4 @@ class OperatorRefusals:
         if self._schemas is None or older not in self._schemas.releases:
             return False
         had, has = self._schemas.schemas(name, older), self._schemas.schemas(name, newer)
-        return any(not any(same_schema(one, other) for other in has) for one in had)
+        return any(not any(same_schema(item, other) for other in has) for item in had)

@@ -66,10 +66,10 @@ class Readers:
         return self._all[lowest(bits)]
 
     def _ranks(self, bits: int) -> int:
-        found = 0
+        result = 0
         for reader in self.of(bits):
-            found |= 1 << reader.rank
-        return found
+            result |= 1 << reader.rank
+        return result
 
 
 class Sums:

@@ -74,10 +74,10 @@ class Relaxations:
                 if change.refusal and any(text in error for text in change.refusal) and operators.intersection(change.operators)
             ]
             dtype = next((dtype for name, dtype in _DTYPES.items() if name in error), None)
-            said = {
+            message = {
                 since for operator in operators for since in (halves.changed(operator, dtype) if dtype else ())
             } & self._recorded
-            self._changes[key] = tuple(self._evidence.rank[since] for since in (*stated, *sorted(said)))
+            self._changes[key] = tuple(self._evidence.rank[since] for since in (*stated, *sorted(message)))
         return self._changes[key]
 
     def _places(self, cells: Cells) -> dict[str, tuple[int, int]]:
@@ -85,15 +85,15 @@ class Relaxations:
         key = (cells.fixture.id, cells.options.id)
         if key not in self._known:
             wrote = 1 << self._evidence.rank[cells.fixture.release]
-            found = dict.fromkeys(_errors(cells.fixture.golden), (wrote, 0))
-            for one in self._evidence.by_line.get(key, ()):
-                ranks = self._evidence.readers.ranks(one.readers)
-                if one.outcome in UNTOLD:
+            result = dict.fromkeys(_errors(cells.fixture.golden), (wrote, 0))
+            for item in self._evidence.by_line.get(key, ()):
+                ranks = self._evidence.readers.ranks(item.readers)
+                if item.outcome in UNTOLD:
                     continue
-                gives = set(_relaxed(one.fixture, one))
-                for place, (raised, gave) in found.items():
-                    found[place] = (raised, gave | ranks) if place in gives else (raised | ranks, gave)
-            self._known[key] = found
+                gives = set(_relaxed(item.fixture, item))
+                for place, (raised, gave) in result.items():
+                    result[place] = (raised, gave | ranks) if place in gives else (raised | ranks, gave)
+            self._known[key] = result
         return self._known[key]
 
 

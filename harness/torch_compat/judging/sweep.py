@@ -108,10 +108,10 @@ def sweep(evidence: Evidence, first: dt.date, last: dt.date) -> Iterator[tuple[d
 def spans(evidence: Evidence, first: dt.date, last: dt.date) -> Iterator[tuple[dt.date, dt.date, Day]]:
     """The same, with days between which nothing changes merged: first day, last day, and their results."""
     started, before = first, None
-    for day, found in sweep(evidence, first, last):
-        if before is not None and found is not before:
+    for day, result in sweep(evidence, first, last):
+        if before is not None and result is not before:
             yield started, day - dt.timedelta(days=1), before
             started = day
-        before = found
+        before = result
     if before is not None:
         yield started, last, before

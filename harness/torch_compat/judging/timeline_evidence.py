@@ -32,18 +32,20 @@ WAIVERS_EXACT = "waivers-exact"
 def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     """Read what releases did with deprecated features, as of the given day, or else of the newest known day."""
     corpus = load_deprecations(place.fixtures)
-    found = place.observations()
+    result = place.observations()
     if as_of is None:
-        as_of = newest_known(policy, found.readers.values())
-    stripped = {name: replace(reader, cells={}, probes={}) for name, reader in found.readers.items()}
-    return Evidence(policy, corpus, stripped, {}, as_of, found.unreadable)
+        as_of = newest_known(policy, result.readers.values())
+    stripped = {name: replace(reader, cells={}, probes={}) for name, reader in result.readers.items()}
+    return Evidence(policy, corpus, stripped, {}, as_of, result.unreadable)
 
 
 def judge_deprecations(evidence: Evidence) -> Report:
     """Run the rules about deprecations, with the waivers of their findings."""
     policy = evidence.policy
     waivers = tuple(
-        one for one in policy.waivers if one.covers is None and all(name.startswith(RULES) for name in one.findings or ())
+        waiver
+        for waiver in policy.waivers
+        if waiver.covers is None and all(name.startswith(RULES) for name in waiver.findings or ())
     )
     wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
     asked = replace(policy.without_gaps(), rules=wanted, waivers=waivers, operator_waivers=(), messages=policy.warnings)
@@ -55,18 +57,18 @@ def judge_deprecations(evidence: Evidence) -> Report:
 
 def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[TimelineRow, ...]:
     """Every deprecation as of a day by the policy and the calendar alone, without any records of releases."""
-    found = (
+    results = (
         TimelineRow(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy)
     )
-    return tuple(found)
+    return tuple(results)
 
 
 def judge_timelines(policy: Policy, as_of: dt.date) -> Report:
     """Run the rules that need no evidence. Whether releases do what the policy says is not checked, so the result is never a pass."""
     waivers = tuple(
-        one
-        for one in policy.waivers
-        if one.covers is None and all(name.partition(":")[0] in OF_TIMELINES for name in one.findings or ())
+        waiver
+        for waiver in policy.waivers
+        if waiver.covers is None and all(name.partition(":")[0] in OF_TIMELINES for name in waiver.findings or ())
     )
     wanted = tuple(rule for rule in policy.rules if rule.id in OF_TIMELINES or (rule.id == WAIVERS_EXACT and waivers))
     asked = replace(policy.without_gaps(), rules=wanted, waivers=waivers, operator_waivers=(), messages=policy.warnings)

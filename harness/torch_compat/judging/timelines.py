@@ -192,7 +192,7 @@ def expected(history: DeprecationHistory, release: str) -> frozenset[State]:
     points = list(history.axis.points)
     rank = points.index(release)
     deprecation = history.deprecation
-    by_then = [one for one in deprecation.events if points.index(one.release) <= rank and one.what != "alternative"]
+    by_then = [event for event in deprecation.events if points.index(event.release) <= rank and event.what != "alternative"]
     what = by_then[-1].what if by_then else ""
     if what == "restored" and deprecation.kind == "mode-change":
         return frozenset({State.NEW})
@@ -204,7 +204,7 @@ def expected(history: DeprecationHistory, release: str) -> frozenset[State]:
 def seen(evidence: Evidence, deprecation: Deprecation) -> dict[str, Seen]:
     """The state of every observed release, oldest first."""
     observed = evidence.deprecations.get(deprecation.probe, {})
-    since = next((one.since for one in evidence.corpus.deprecations if one.name == deprecation.probe), None)
+    since = next((item.since for item in evidence.corpus.deprecations if item.name == deprecation.probe), None)
     first = evidence.rank.get(since or "", 0)
     return {
         release: derive(deprecation, observed[release], exists=evidence.rank[release] >= first)
@@ -217,46 +217,48 @@ def mismatches(evidence: Evidence, history: DeprecationHistory, states: Mapping[
     deprecation = history.deprecation
     observed = evidence.deprecations.get(deprecation.probe, {})
     runs: dict[str, str] = {}
-    for release, found in states.items():
-        said = {
-            "state": _state(history, release, found),
-            "warning": _hidden(deprecation, release, observed[release], found),
-            "alternative": _alternative(evidence, history, release, observed[release], found),
+    for release, state in states.items():
+        messages = {
+            "state": _state(history, release, state),
+            "warning": _hidden(deprecation, release, observed[release], state),
+            "alternative": _alternative(evidence, history, release, observed[release], state),
             "alternative warning": _alternative_warning(evidence, history, release, observed[release]),
-            "documentation": _documentation(history, release, observed[release], found),
-            "announcement": _announcement(history, release, observed[release], found),
+            "documentation": _documentation(history, release, observed[release], state),
+            "announcement": _announcement(history, release, observed[release], state),
         }
-        for what, text in said.items():
+        for what, text in messages.items():
             if text:
                 yield Mismatch(what, release, runs.setdefault(what, release), f"{deprecation.id}: {text}")
             else:
                 runs.pop(what, None)
 
 
-def _state(history: DeprecationHistory, release: str, found: Seen) -> str:
+def _state(history: DeprecationHistory, release: str, value: Seen) -> str:
     allowed = expected(history, release)
-    if found.state is State.CANNOT_TELL or found.state in allowed:
+    if value.state is State.CANNOT_TELL or value.state in allowed:
         return ""
-    return f"in {release} it must be {' or '.join(sorted(allowed))} according to its events, but it is {found.state}"
+    return f"in {release} it must be {' or '.join(sorted(allowed))} according to its events, but it is {value.state}"
 
 
-def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: Seen) -> str:
+def _hidden(deprecation: Deprecation, release: str, observed: Observed, value: Seen) -> str:
     """Check that people see the warning, unless the file says otherwise; return a message, or "" if it agrees."""
-    if found.state is not State.WARNED:
+    if value.state is not State.WARNED:
         return ""
-    said = next((one.category for one in deprecation.hidden if Release(release) in one.readers), "")
+    message = next((item.category for item in deprecation.hidden if Release(release) in item.readers), "")
     category = hidden(deprecation, observed.deprecated)
-    if category == said:
+    if category == message:
         return ""
     if category:
-        return f"in {release} it warns with a {category}, which Python hides by default" + (f", not a {said}" if said else "")
-    return f"the file says that the warning of {release} is a {said}, which Python hides by default, but it is shown"
+        return f"in {release} it warns with a {category}, which Python hides by default" + (
+            f", not a {message}" if message else ""
+        )
+    return f"the file says that the warning of {release} is a {message}, which Python hides by default, but it is shown"
 
 
 def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> DeprecationHistory | None:
     """The history of the alternative, if it was itself deprecated."""
     name = deprecation.alternative_deprecation
-    return next((one for one in histories(evidence.policy) if one.deprecation.id == name), None) if name else None
+    return next((history for history in histories(evidence.policy) if history.deprecation.id == name), None) if name else None
 
 
 def _there(history: DeprecationHistory, release: str) -> bool:
@@ -267,10 +269,10 @@ def _there(history: DeprecationHistory, release: str) -> bool:
 
 def _since(history: DeprecationHistory) -> str:
     """The first release with the alternative according to the file; "" if it always exists."""
-    return next((one.release for one in history.deprecation.events if one.what == "alternative"), "")
+    return next((event.release for event in history.deprecation.events if event.what == "alternative"), "")
 
 
-def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
+def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed, value: Seen) -> str:
     """Check that the alternative exists when the file says so, and works wherever it should be used instead."""
     deprecation, since, use = history.deprecation, _since(history), observed.alternative
     if deprecation.alternative_package is not None:
@@ -292,7 +294,7 @@ def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, 
         return ""
     if since and use.outcome == "lacks":
         return f"in {release} the alternative is missing, but the file says that it has been available since {since}"
-    if use.outcome != "worked" and (since or found.state not in {State.ABSENT, State.SILENT, State.CANNOT_TELL}):
+    if use.outcome != "worked" and (since or value.state not in {State.ABSENT, State.SILENT, State.CANNOT_TELL}):
         return f"in {release} the alternative {_did(use)}{_error(use)}"
     return ""
 
@@ -329,18 +331,18 @@ def _alternative_warning(evidence: Evidence, history: DeprecationHistory, releas
 def statement_of(deprecation: Deprecation, points: Sequence[str], release: str) -> Statement | None:
     """What the documentation of a release says according to the policy file; None if the file says nothing."""
     rank = points.index(release)
-    return next((one for one in reversed(deprecation.docs) if points.index(one.release) <= rank), None)
+    return next((doc for doc in reversed(deprecation.docs) if points.index(doc.release) <= rank), None)
 
 
-def _documentation(history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
+def _documentation(history: DeprecationHistory, release: str, observed: Observed, value: Seen) -> str:
     deprecation, docs = history.deprecation, observed.docs
-    said = statement_of(deprecation, list(history.axis.points), release)
-    words = {one.holds for one in deprecation.docs if one.holds}
-    if said is not None and said.holds is not None:
-        if found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL} and docs is None:
+    message = statement_of(deprecation, list(history.axis.points), release)
+    words = {doc.holds for doc in deprecation.docs if doc.holds}
+    if message is not None and message.holds is not None:
+        if value.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL} and docs is None:
             return ""
-        if not any(said.holds in sentence for sentence in docs or ()):
-            return f"in {release} the documentation must contain {said.holds!r}, but it does not"
+        if not any(message.holds in sentence for sentence in docs or ()):
+            return f"in {release} the documentation must contain {message.holds!r}, but it does not"
     else:
         early = sorted(word for word in words if any(word in sentence for sentence in docs or ()))
         if early:
@@ -348,18 +350,18 @@ def _documentation(history: DeprecationHistory, release: str, observed: Observed
     return ""
 
 
-def _announcement(history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
+def _announcement(history: DeprecationHistory, release: str, observed: Observed, value: Seen) -> str:
     """Check that the file states everything that the documentation announces, and no more."""
-    said = statement_of(history.deprecation, list(history.axis.points), release)
-    words = () if said is None else tuple(filter(None, (said.holds, *(said.announces or ()))))
+    statement = statement_of(history.deprecation, list(history.axis.points), release)
+    words = () if statement is None else tuple(filter(None, (statement.holds, *(statement.announces or ()))))
     for sentence in observed.docs or ():
-        stated = [(one.start(), one.end()) for text in words for one in re.finditer(re.escape(text), sentence)]
-        for one in _ANNOUNCES.finditer(sentence):
-            if not any(start <= one.start() and one.end() <= end for start, end in stated):
-                return f"in {release} the documentation announces {one[0]!r}, which the file does not state: {sentence!r}"
-    if observed.docs is None and found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL}:
+        stated = [(item.start(), item.end()) for text in words for item in re.finditer(re.escape(text), sentence)]
+        for match in _ANNOUNCES.finditer(sentence):
+            if not any(start <= match.start() and match.end() <= end for start, end in stated):
+                return f"in {release} the documentation announces {match[0]!r}, which the file does not state: {sentence!r}"
+    if observed.docs is None and value.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL}:
         return ""
-    for text in (said.announces or ()) if said is not None else ():
+    for text in (statement.announces or ()) if statement is not None else ():
         if not any(text in sentence for sentence in observed.docs or ()):
             return f"in {release} the documentation must announce {text!r}, but it does not"
     return ""
@@ -401,13 +403,15 @@ def rows(evidence: Evidence, as_of: dt.date, policy: Policy | None = None) -> tu
 def _row(evidence: Evidence, history: DeprecationHistory, as_of: dt.date) -> TimelineRow:
     snapshot = history.at(as_of)
     states = seen(evidence, history.deprecation)
-    wrong = list(dict.fromkeys(one.text for one in mismatches(evidence, history, states) if one.what == "state"))
+    wrong = list(dict.fromkeys(mismatch.text for mismatch in mismatches(evidence, history, states) if mismatch.what == "state"))
     why = list(wrong)
     if not states:
         why.append("no release was checked")
     excused = set(_excused(evidence, history.deprecation))
     why += [
-        f"{release}: {one.why}" for release, one in states.items() if one.state is State.CANNOT_TELL and release not in excused
+        f"{release}: {state.why}"
+        for release, state in states.items()
+        if state.state is State.CANNOT_TELL and release not in excused
     ]
     verdict = TimelineState.CANNOT_TELL if why and snapshot.happened else snapshot.verdict
     return TimelineRow(history, snapshot, verdict, tuple(why), states, not why)

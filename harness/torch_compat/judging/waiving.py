@@ -209,9 +209,9 @@ class Waiving:
         waived, new = 0, wanted
         if writer is not None and not new_recipe:
             direction, held = direction_of(cells), 0
-            for one in blocks:
-                if one.direction == direction and recipe in one.recipes:
-                    held |= _held(one, writer, known)
+            for block in blocks:
+                if block.direction == direction and recipe in block.recipes:
+                    held |= _held(block, writer, known)
             waived = wanted & self._readers_at(held)
             new = wanted & ~self._in_lock
         continues = 0
@@ -238,8 +238,8 @@ class Waiving:
             pairs |= {(writer - (writer > 0), place), (writer, place - (place > 0))}
         recipe = cells.fixture.recipe
         return any(
-            (new_recipe or recipe in one.recipes) and _held(one, wrote, known) >> read & 1
-            for one in blocks
+            (new_recipe or recipe in block.recipes) and _held(block, wrote, known) >> read & 1
+            for block in blocks
             for wrote, read in pairs
         )
 
@@ -334,7 +334,7 @@ class Waiving:
         known = self._accepted.known
         observed = self._observed()
         boxes = {waiver.id: waiver for waiver in self._evidence.policy.waivers if not waiver.expired(self._evidence.as_of)}
-        readers = [one for one in dict.fromkeys(reader.release for reader in self._evidence.readers) if one not in known]
+        readers = [item for item in dict.fromkeys(reader.release for reader in self._evidence.readers) if item not in known]
         writers = {fixture.release for fixture in self._evidence.corpus.fixtures.values()} - {*known.releases, SYNTHETIC}
         newer: dict[int, list[str]] = {}  # writers that are not in the lock, by the position of their neighbor
         for release in sorted(writers, key=Release):
@@ -365,11 +365,11 @@ class Waiving:
 
     def _observed(self) -> dict[tuple[str, str, str], int]:
         """The readers of each cell, by options, recipe and writer."""
-        found: dict[tuple[str, str, str], int] = {}
+        results: dict[tuple[str, str, str], int] = {}
         for cells in self._evidence.cells:
             key = (cells.options.id, cells.fixture.recipe, cells.fixture.release)
-            found[key] = found.get(key, 0) | cells.readers
-        return found
+            results[key] = results.get(key, 0) | cells.readers
+        return results
 
     def corners(self, waiver: Waiver) -> Iterator[str]:
         """Describe what a waiver states but no cell has."""
@@ -399,7 +399,7 @@ class Waiving:
                 yield f"names {name!r}, but no failing finding has this id"
 
 
-def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], able: Iterable[str]) -> Iterator[str]:
+def _ends(what: str, stated: ReleaseSet, value: set[str], every: Iterable[str], able: Iterable[str]) -> Iterator[str]:
     """Describe the ends of a set that no cell has. An open set ends with the newest release that could have one.
 
     Parameters:
@@ -408,16 +408,16 @@ def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], 
     """
     for interval in stated.intervals:
         span = ReleaseSet([interval])
-        inside, could = ([one for one in some if Release(one) in span] for some in (every, able))
+        inside, could = ([entry for entry in some if Release(entry) in span] for some in (every, able))
         ends = []
         if interval.first is not None:
             ends += inside[:1]
         ends += inside[-1:] if interval.last is not None else could[-1:]
         if not inside:
             yield f"is for cells {what} {interval}, but the corpus has no release in this range"
-        for one in dict.fromkeys(ends):
-            if one not in found:
-                yield f"is for cells {what} {interval}, but none is {what} {one}"
+        for item in dict.fromkeys(ends):
+            if item not in value:
+                yield f"is for cells {what} {interval}, but none is {what} {item}"
 
 
 def _is_for_release(covers: Covers, options: str, recipe: str, writer: str, reader: str) -> bool:
@@ -444,6 +444,6 @@ def _part(judgement: Judgement, cells: Cells, bits: int, verdict: Verdict) -> Ju
 
 def recorded_releases(evidence: Evidence) -> Known:
     """The releases with recorded fixtures or observations, oldest first."""
-    found = {reader.release for reader in evidence.readers if reader.recorded}
-    found |= {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.release in evidence.policy.calendar}
-    return Known(sorted(found, key=evidence.rank.__getitem__))
+    results = {reader.release for reader in evidence.readers if reader.recorded}
+    results |= {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.release in evidence.policy.calendar}
+    return Known(sorted(results, key=evidence.rank.__getitem__))

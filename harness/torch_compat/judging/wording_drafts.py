@@ -41,19 +41,19 @@ class Draft:
 
 def drafts(evidence: Evidence) -> list[Draft]:
     """Every error that readers word differently, for archives that releases wrote, sorted by class and text."""
-    found: dict[Error, Draft] = {}
+    results: dict[Error, Draft] = {}
     for cells in evidence.cells:
         if cells.fixture.release == SYNTHETIC:
             continue
         for pair in cells.others:
             error, other = plain_error(pair[:2]), plain_error(pair[2:])
-            draft = found.setdefault(error, Draft(error))
+            draft = results.setdefault(error, Draft(error))
             draft.writers.add(cells.fixture.release)
             draft.recipes.add(cells.fixture.recipe)
             readers, count = draft.instead.get(other, (set(), 0))
             readers |= {reader.release for reader in evidence.readers.of(cells.readers)}
             draft.instead[other] = (readers, count + cells.count)
-    return [found[error] for error in sorted(found)]
+    return [results[error] for error in sorted(results)]
 
 
 def phrase(evidence: Evidence, error: Error, releases: set[str]) -> str:

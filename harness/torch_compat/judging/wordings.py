@@ -59,8 +59,8 @@ class Heard(NamedTuple):
 
 def other_errors(observation: Observation) -> Errors:
     """The errors of an observation that differ from the golden's, by class and text."""
-    found = (tuple(pair) for extent in observation.extent if extent["kind"] == OTHER_ERROR for pair in extent["errors"])
-    return tuple(dict.fromkeys((a, b, c, d) for a, b, c, d in found if not same_error((a, b), (c, d))))
+    results = (tuple(pair) for extent in observation.extent if extent["kind"] == OTHER_ERROR for pair in extent["errors"])
+    return tuple(dict.fromkeys((a, b, c, d) for a, b, c, d in results if not same_error((a, b), (c, d))))
 
 
 class Wordings:
@@ -109,11 +109,11 @@ class Wordings:
         """The wordings that make two errors the same, and the readers for which they do."""
         key = (writer, pair)
         if key not in self._known:
-            found: list[tuple[WordingUse, ReleaseSet]] = []
+            results: list[tuple[WordingUse, ReleaseSet]] = []
             if writer != SYNTHETIC:  # a synthetic archive has no release's wording
                 for wording in self._wordings:
-                    found += _uses(wording, Release(writer), pair)
-            self._known[key] = tuple(found)
+                    results += _uses(wording, Release(writer), pair)
+            self._known[key] = tuple(results)
         return self._known[key]
 
     def _span(self, releases: ReleaseSet) -> int:

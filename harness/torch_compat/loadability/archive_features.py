@@ -57,77 +57,79 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
     Parameters:
         asked: the signs to look for: the parts after the colon, by the part before it.
     """
-    found: dict[str, str] = {f"family:{facts.family}": "", f"container:{facts.container}": ""}
+    results: dict[str, str] = {f"family:{facts.family}": "", f"container:{facts.container}": ""}
     shapes: dict[CallShape, str] = {}
     for kind in facts.versions:
-        found[f"version:{kind}"] = ""
+        results[f"version:{kind}"] = ""
     if facts.names:
-        _records(facts, asked.get("record", ()), found)
+        _records(facts, asked.get("record", ()), results)
     if facts.damage:
-        _damaged(facts, asked.get("damaged", frozenset()), found)
+        _damaged(facts, asked.get("damaged", frozenset()), results)
     if facts.export_schema is not None:
-        _schema(facts.export_schema, asked.get("newer", ()), found)
-        found.update({f"tree:{one}": "" for one in asked.get("tree", frozenset()).intersection(facts.extra.get("trees", ()))})
+        _schema(facts.export_schema, asked.get("newer", ()), results)
+        results.update({f"tree:{item}": "" for item in asked.get("tree", frozenset()).intersection(facts.extra.get("trees", ()))})
         if "integer_parameter" in facts.extra:
-            found["integer-parameter"] = facts.extra["integer_parameter"]
+            results["integer-parameter"] = facts.extra["integer_parameter"]
         wanted = asked.get("calls", frozenset())
-        found.update({f"calls:{call.name}": "" for call in facts.calls if call.name in wanted})
+        results.update({f"calls:{call.name}": "" for call in facts.calls if call.name in wanted})
         if "changed_name_with_dot" in facts.extra:
-            found["changed-name-with-dot"] = facts.extra["changed_name_with_dot"]
+            results["changed-name-with-dot"] = facts.extra["changed_name_with_dot"]
         for sign, told in (("result", "results"), ("argument", "arguments"), ("input", "inputs"), ("range-from", "ranges")):
-            found.update({f"{sign}:{one}": "" for one in asked.get(sign, frozenset()).intersection(facts.extra.get(told, ()))})
+            results.update(
+                {f"{sign}:{item}": "" for item in asked.get(sign, frozenset()).intersection(facts.extra.get(told, ()))}
+            )
     model = facts.extra.get("model")
     if model is not None:
         wanted = asked.get("field", frozenset())
         for name in wanted & _fields(model):
-            found[f"field:{name}"] = "model.json"
+            results[f"field:{name}"] = "model.json"
         for name in asked.get("dtype", ()):
-            if any(isinstance(one, dict) and one.get("dataType") == name for one in _listed(model, "tensors")):
-                found[f"dtype:{name}"] = "model.json"
+            if any(isinstance(item, dict) and item.get("dataType") == name for item in _listed(model, "tensors")):
+                results[f"dtype:{name}"] = "model.json"
         record = _own_name(model, facts.sources)
         if record is not None:
-            found["own-name"] = record
+            results["own-name"] = record
     if facts.extra.get("packed_transposed"):
-        found["packed-transposed"] = "data.pkl"
+        results["packed-transposed"] = "data.pkl"
     checkpoint = facts.extra.get("checkpoint")
     if checkpoint is not None and checkpoint.strided:
-        found["checkpoint-strides"] = METADATA
+        results["checkpoint-strides"] = METADATA
     debug = facts.extra.get("debug_format")
     if debug is not None:
-        found[f"debug:{debug}"] = ""
+        results[f"debug:{debug}"] = ""
     if facts.sources and facts.family in COMPILED:
-        _sources(facts.sources, COMPILED[facts.family], asked, found, shapes)
+        _sources(facts.sources, COMPILED[facts.family], asked, results, shapes)
     if facts.pickles:
-        _pickles(facts, asked, found)
-    return found, shapes
+        _pickles(facts, asked, results)
+    return results, shapes
 
 
-def _records(facts: Facts, wanted: Iterable[str], found: dict[str, str]) -> None:
+def _records(facts: Facts, wanted: Iterable[str], value: dict[str, str]) -> None:
     names = facts.records
     for record in wanted:
         if record[-1] == "/":
             first = next((name for name in facts.names if name.startswith(record)), None)
             if first is not None:
-                found[f"record:{record}"] = first
+                value[f"record:{record}"] = first
         elif record in names:
-            found[f"record:{record}"] = record
+            value[f"record:{record}"] = record
 
 
-def _damaged(facts: Facts, wanted: frozenset[str], found: dict[str, str]) -> None:
+def _damaged(facts: Facts, wanted: frozenset[str], value: dict[str, str]) -> None:
     """Add signs for damage that determines whether a loader can open the archive at all."""
-    for one in facts.damage:
-        if one.code in wanted:
-            found.setdefault(f"damaged:{one.code}", one.record or "")
-        if one.code == OUTSIDE and facts.names and one.record == facts.names[0]:
-            found["first-outside"] = one.record
+    for damage in facts.damage:
+        if damage.code in wanted:
+            value.setdefault(f"damaged:{damage.code}", damage.record or "")
+        if damage.code == OUTSIDE and facts.names and damage.record == facts.names[0]:
+            value["first-outside"] = damage.record
 
 
-def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
+def _schema(version: str, wanted: Iterable[str], value: dict[str, str]) -> None:
     own = dotted(version)
-    for one in wanted:
-        kind, _, least = one.partition(":")
+    for item in wanted:
+        kind, _, least = item.partition(":")
         if kind == "export-schema" and own > dotted(least):
-            found[f"newer:{one}"] = ""
+            value[f"newer:{item}"] = ""
 
 
 def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
@@ -145,23 +147,23 @@ def _listed(model: Any, field: str) -> list[Any]:
 
 
 def _fields(value: Any) -> set[str]:
-    found: set[str] = set()
+    results: set[str] = set()
     left = [value]
     while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            found.update(one)
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
-    return found
+        item = left.pop()
+        if isinstance(item, dict):
+            results.update(item)
+            left.extend(item.values())
+        elif isinstance(item, list):
+            left.extend(item)
+    return results
 
 
 def _sources(
     sources: Mapping[str, str],
     folder: str,
     asked: Mapping[str, frozenset[str]],
-    found: dict[str, str],
+    value: dict[str, str],
     shapes: dict[CallShape, str],
 ) -> None:
     words = frozenset((use, word) for use in USES for word in asked.get(use, ()))
@@ -176,21 +178,21 @@ def _sources(
             elif sign == NAMED_ALIKE:
                 alike = True
             else:
-                found.setdefault(sign, record)
+                value.setdefault(sign, record)
         for shape in called:
             shapes.setdefault(shape, record)
     if whole:
         program = _program(sources, folder)
         for sign, record in mistaken(program).items():
-            found.setdefault(sign, record)
+            value.setdefault(sign, record)
     hidden = hiding(_program(sources, folder)) if alike else None
     if hidden is not None:
-        found[HIDDEN] = hidden
+        value[HIDDEN] = hidden
     for call in asked.get("call", ()):
         name, _, count = call.rpartition("/")
         for shape, record in shapes.items():
             if shape.name == name and len(shape.positional) == int(count):
-                found.setdefault(f"call:{call}", record)
+                value.setdefault(f"call:{call}", record)
 
 
 def _program(sources: Mapping[str, str], folder: str) -> dict[str, str]:
@@ -247,71 +249,71 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     return tuple(sorted(signs)), source.shapes
 
 
-def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
+def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], value: dict[str, str]) -> None:
     names = asked.get("names", frozenset())
     with_none = asked.get("none-in", ())
     of_tensors = asked.get("no-tensor-in", ())
     of_storages = asked.get("storage", frozenset())
     of_objects = {kind: asked.get(kind, frozenset()) for kind in ("lacks", "state-ends")}
-    classes = frozenset(one.partition("/")[0] for wanted in of_objects.values() for one in wanted)
+    classes = frozenset(entry.partition("/")[0] for wanted in of_objects.values() for entry in wanted)
     for record, unpickled in facts.pickles.items():
-        found.setdefault(f"protocol:{unpickled.protocol}", record)
+        value.setdefault(f"protocol:{unpickled.protocol}", record)
         if unpickled.protocol == 0 and any(event.kind == "persistent" and event.subject == "str" for event in unpickled.events):
-            found.setdefault("storage-as-text", record)
-        for path in names.intersection([one.path for one in unpickled.globals]):
-            found.setdefault(f"names:{path}", record)
+            value.setdefault("storage-as-text", record)
+        for path in names.intersection([global_.path for global_ in unpickled.globals]):
+            value.setdefault(f"names:{path}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
-            found[f"none-in:{record}"] = record
+            value[f"none-in:{record}"] = record
         if (
             record in of_tensors
             and unpickled.value.__class__ is tuple
-            and any(one.__class__ is not Tensor for one in unpickled.value)
+            and any(entry.__class__ is not Tensor for entry in unpickled.value)
         ):
-            found[f"no-tensor-in:{record}"] = record
+            value[f"no-tensor-in:{record}"] = record
         for dtype in of_storages.intersection([storage.dtype for storage in unpickled.storages]):
-            found.setdefault(f"storage:{dtype}", record)
-        if not classes.isdisjoint([one.path for one in unpickled.globals]):
-            for kind, one in _of_objects(unpickled.value, of_objects):
-                found.setdefault(f"{kind}:{one}", record)
-        if facts.family not in NAMING_PYTHON and any(one.path.startswith(CLASS_PREFIX) for one in unpickled.globals):
+            value.setdefault(f"storage:{dtype}", record)
+        if not classes.isdisjoint([global_.path for global_ in unpickled.globals]):
+            for kind, item in _of_objects(unpickled.value, of_objects):
+                value.setdefault(f"{kind}:{item}", record)
+        if facts.family not in NAMING_PYTHON and any(global_.path.startswith(CLASS_PREFIX) for global_ in unpickled.globals):
             for sign in _of_custom(unpickled.value):
-                found.setdefault(sign, record)
+                value.setdefault(sign, record)
         if facts.family in CALLING:
             called: set[str] = set()
             for function, count in unpickled.arities:
-                found.setdefault(f"args:{function}/{count}", record)
+                value.setdefault(f"args:{function}/{count}", record)
                 called.add(function)
             if NESTED in called:
                 for tensor in parts(unpickled.value):
                     if tensor.__class__ is Tensor and tensor.layout == "nested" and _holds_none(tensor):
-                        found.setdefault("nested:none", record)
+                        value.setdefault("nested:none", record)
             if SPARSE in called:
                 for tensor in parts(unpickled.value):
                     if tensor.__class__ is Tensor and tensor.layout.startswith("sparse_"):
-                        found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
+                        value.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
                         indices = tensor.parts.get("indices") if tensor.parts else None
                         if indices.__class__ is Tensor and 0 not in indices.shape:
-                            found.setdefault("sparse:indices", record)
+                            value.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
-                            found.setdefault("sparse:coalesced", record)
+                            value.setdefault("sparse:coalesced", record)
 
 
 def _of_custom(value: Any) -> Iterator[str]:
     """Yield the signs of torch.classes objects in a pickle."""
-    for one in parts(value):
-        if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(CLASS_PREFIX):
-            name = one.target.path.removeprefix(CLASS_PREFIX)
+    for part in parts(value):
+        if part.__class__ is Described and part.target.__class__ is Global and part.target.path.startswith(CLASS_PREFIX):
+            name = part.target.path.removeprefix(CLASS_PREFIX)
             yield f"{CUSTOM_CLASS}:{name}"
             yield f"custom-object:{name}"
-            yield f"{CUSTOM_STATE}:{name}/{len(one.state) if one.state.__class__ is tuple else NO_TUPLE}"
+            yield f"{CUSTOM_STATE}:{name}/{len(part.state) if part.state.__class__ is tuple else NO_TUPLE}"
 
 
 def _of_objects(value: Any, asked: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, str]]:
     """Yield the signs of the states of objects, with their kind."""
-    for one in parts(value):
-        if one.__class__ is not Described or one.target.__class__ is not Global:
+    for part in parts(value):
+        if part.__class__ is not Described or part.target.__class__ is not Global:
             continue
-        name, state = one.target.path, one.state
+        name, state = part.target.path, part.state
         for wanted in asked["lacks"]:
             cls, _, attribute = wanted.partition("/")
             if cls == name and isinstance(state, dict) and attribute not in state:

@@ -71,7 +71,7 @@ def alike(needs: Needs, changes: tuple[ChangeOfMeaning, ...]) -> tuple[tuple[str
 @lru_cache(maxsize=1024)
 def _between(operators: frozenset[str], loads: int, producer: Producer | None) -> tuple[ChangeOfMeaning, ...]:
     known = packaged_rules().known
-    found = []
+    results = []
     for operator in sorted(operators):
         for change in changes_by_operator()[operator]:
             if change.file_format is not None or change.out_of_range:
@@ -79,11 +79,13 @@ def _between(operators: frozenset[str], loads: int, producer: Producer | None) -
             newer = known.bits_of(ReleaseSet.between(Release(change.since), None))
             if loads & newer and loads & ~newer:
                 written = _written(Release(change.since), producer)
-                found.append(
+                results.append(
                     ChangeOfMeaning(change.id, operator, change.since, change.kind, change.before, change.after, written)
                 )
     order = {"before": 0, None: 1, "after": 2}
-    return tuple(sorted(found, key=lambda one: (order[one.written], Release(one.since).key, one.id, one.operator)))
+    return tuple(
+        sorted(results, key=lambda meaning: (order[meaning.written], Release(meaning.since).key, meaning.id, meaning.operator))
+    )
 
 
 def _written(since: Release, producer: Producer | None) -> str | None:

@@ -58,10 +58,10 @@ class CustomClasses:
         having: dict[str, int] = defaultdict(int)
         states: dict[str, dict[int | None, int]] = defaultdict(lambda: defaultdict(int))
         for text, bits in history.texts():
-            found = _METHOD.match(text)
-            if found is None:
+            match = _METHOD.match(text)
+            if match is None:
                 continue
-            method, name, given = found.groups()
+            method, name, given = match.groups()
             having[name] |= bits
             if method == "__setstate__" and given is not None:
                 states[name][_parts(given)] |= bits
@@ -84,8 +84,8 @@ class CustomClasses:
 
     def having(self, name: str) -> int:
         """Return the releases that have a class, as a bitmask."""
-        found = self._classes.get(name)
-        return 0 if found is None else found.having
+        result = self._classes.get(name)
+        return 0 if result is None else result.having
 
     def taking(self, name: str, parts: int) -> int:
         """Return the releases with a class whose ``__setstate__`` accepts a state with this number of parts, as a bitmask.
@@ -95,14 +95,14 @@ class CustomClasses:
         Parameters:
             parts: the number of parts; :data:`NO_TUPLE` if the state is not a tuple.
         """
-        found = self._classes.get(name)
-        if found is None:
+        result = self._classes.get(name)
+        if result is None:
             return 0
         refusing = 0
-        for wanted, bits in found.states:
+        for wanted, bits in result.states:
             if wanted is not None and wanted != parts:
                 refusing |= bits
-        return found.having & ~refusing
+        return result.having & ~refusing
 
 
 def _without_gaps(bits: int, unsure: int) -> int:

@@ -47,7 +47,7 @@ def may_hide(code: str) -> bool:
     """Whether code without string literals may have a variable with such a name; most source needs no further check."""
     words = WORDS | {OPERATORS}
     return DECLARED.search(code) is not None or any(
-        not words.isdisjoint(found[1].split(", ")) for found in ASSIGNED.finditer(code)
+        not words.isdisjoint(match[1].split(", ")) for match in ASSIGNED.finditer(code)
     )
 
 
@@ -66,7 +66,7 @@ def hiding(sources: Mapping[str, str]) -> str | None:
         except NO_SOURCE:
             continue  # the reader reports this
     methods = {
-        f"{prefix_of(record)}.{node.name}": {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        f"{prefix_of(record)}.{node.name}": {statement.name for statement in node.body if isinstance(statement, ast.FunctionDef)}
         for record, tree in trees.items()
         for node in tree.body
         if isinstance(node, ast.ClassDef)
@@ -85,9 +85,11 @@ def _hides(node: ast.stmt, methods: Mapping[str, set[str]]) -> bool:
         return _Hiding({}, methods).in_function(node, [])
     if not isinstance(node, ast.ClassDef):
         return False
-    attributes = {dotted(one.target): _head(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)}
+    attributes = {
+        dotted(statement.target): _head(statement.annotation) for statement in node.body if isinstance(statement, ast.AnnAssign)
+    }
     hiding = _Hiding(attributes, methods)
-    return any(hiding.in_function(one, []) for one in node.body if isinstance(one, ast.FunctionDef))
+    return any(hiding.in_function(statement, []) for statement in node.body if isinstance(statement, ast.FunctionDef))
 
 
 def _head(node: ast.AST) -> str:
@@ -107,7 +109,7 @@ class _Hiding:
     def in_function(self, node: ast.FunctionDef, frames: list[Frame]) -> bool:
         """Whether a function calls a variable that hides a name."""
         given = [*node.args.args, *node.args.kwonlyargs]
-        parameters = {one.arg: UNKNOWN if one.annotation is None else _head(one.annotation) for one in given}
+        parameters = {arg.arg: UNKNOWN if arg.annotation is None else _head(arg.annotation) for arg in given}
         return self._in_block(node.body, [*frames, parameters]) is None
 
     def _in_block(self, body: Iterable[ast.stmt], frames: list[Frame]) -> Frame | None:
@@ -120,7 +122,7 @@ class _Hiding:
                     return None
                 continue
             inner = [getattr(node, part, []) for part in ("body", "orelse")]
-            if any(self._calls(one, frames) for one in ast.iter_child_nodes(node) if not isinstance(one, ast.stmt)):
+            if any(self._calls(item, frames) for item in ast.iter_child_nodes(node) if not isinstance(item, ast.stmt)):
                 return None
             added: list[Frame] = []
             for part in inner:
@@ -140,7 +142,7 @@ class _Hiding:
             target = node.targets[0]
             if isinstance(target, ast.Name):
                 return {target.id: self._type(node.value)}
-            return {one.id: UNKNOWN for one in ast.walk(target) if isinstance(one, ast.Name)}
+            return {item.id: UNKNOWN for item in ast.walk(target) if isinstance(item, ast.Name)}
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             return {node.target.id: UNKNOWN}
         return {}
@@ -151,9 +153,9 @@ class _Hiding:
         return self._attributes.get(name.removeprefix("self."), UNKNOWN) if name.startswith("self.") else UNKNOWN
 
     def _calls(self, node: ast.AST, frames: list[Frame]) -> bool:
-        for one in ast.walk(node):
-            if isinstance(one, ast.Call):
-                name = dotted(one.func)
+        for item in ast.walk(node):
+            if isinstance(item, ast.Call):
+                name = dotted(item.func)
                 head, _, operator = name.partition(".")
                 if head not in WORDS and head != OPERATORS:
                     continue
@@ -171,5 +173,5 @@ class _Hiding:
         return not operator or known in WITHOUT_METHODS
 
 
-def _common(one: str, other: str) -> str:
-    return one if one == other else UNKNOWN
+def _common(text: str, other: str) -> str:
+    return text if text == other else UNKNOWN

@@ -114,14 +114,14 @@ class _Program:
             if isinstance(node, ast.FunctionDef):
                 self.functions.setdefault(f"{prefix}.{node.name}", node)
             elif isinstance(node, ast.ClassDef):
-                made = self.classes.setdefault(f"{prefix}.{node.name}", _Class())
-                made.base = dotted(node.bases[0]) if node.bases else ""
-                for one in node.body:
-                    if isinstance(one, ast.FunctionDef):
-                        made.methods[one.name] = one
-                    elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-                        made.attributes[one.target.id] = declared(one.annotation)
-                        made.order.append(one.target.id)
+                result = self.classes.setdefault(f"{prefix}.{node.name}", _Class())
+                result.base = dotted(node.bases[0]) if node.bases else ""
+                for statement in node.body:
+                    if isinstance(statement, ast.FunctionDef):
+                        result.methods[statement.name] = statement
+                    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                        result.attributes[statement.target.id] = declared(statement.annotation)
+                        result.order.append(statement.target.id)
 
     def look(self, record: str) -> None:
         """Check every function of a file."""
@@ -134,11 +134,11 @@ class _Program:
                 if isinstance(node, ast.FunctionDef):
                     _Function(self, node, {})
                 elif isinstance(node, ast.ClassDef):
-                    for one in node.body:
-                        if isinstance(one, ast.FunctionDef):
-                            _Function(self, one, {})
-                        elif isinstance(one, ast.AnnAssign) and one.value is not None:
-                            _Function(self, None, {}).check(one.value, declared(one.annotation))
+                    for statement in node.body:
+                        if isinstance(statement, ast.FunctionDef):
+                            _Function(self, statement, {})
+                        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                            _Function(self, None, {}).check(statement.value, declared(statement.annotation))
             except RecursionError:
                 continue  # nested deeper than any release accepts
 
@@ -256,9 +256,9 @@ class _Function:
             return True
         first, second = ends
         for name in first.keys() | second.keys():
-            one, other = (frame[name] if name in frame else self._variable(name) for frame in ends)
-            same = one == other or (one is None or other is None) or (fits(one, other) and fits(other, one))
-            self._frames[-1][name] = (one if one == other else None) if same else MISMATCH
+            item, other = (frame[name] if name in frame else self._variable(name) for frame in ends)
+            same = item == other or (item is None or other is None) or (fits(item, other) and fits(other, item))
+            self._frames[-1][name] = (item if item == other else None) if same else MISMATCH
         return True
 
     def _variable(self, name: str) -> Type | None:
@@ -273,7 +273,7 @@ class _Function:
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple):
             if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-                types = [self.type_of(one) for one in value.elts]
+                types = [self.type_of(item) for item in value.elts]
             else:
                 type_ = self.type_of(value)
                 types = [None] * len(target.elts)
@@ -281,9 +281,9 @@ class _Function:
                     types = list(type_[1:])  # type: ignore[arg-type]
                 elif type_ is not None and type_[0] == "List" and len(type_) == 2:
                     types = [type_[1]] * len(target.elts)  # type: ignore[list-item]
-            for one, of in zip(target.elts, types, strict=True):
-                if isinstance(one, ast.Name):
-                    self._set(one.id, of)
+            for node, of in zip(target.elts, types, strict=True):
+                if isinstance(node, ast.Name):
+                    self._set(node.id, of)
         elif isinstance(target, ast.Name):
             self._set(target.id, self.type_of(value))
         else:
@@ -301,14 +301,14 @@ class _Function:
         if isinstance(node, ast.Constant):
             return LITERALS.get(node.value.__class__)
         if isinstance(node, ast.UnaryOp):
-            found = self.type_of(node.operand)
-            return found if isinstance(node.op, ast.USub) else None
+            result = self.type_of(node.operand)
+            return result if isinstance(node.op, ast.USub) else None
         if isinstance(node, ast.Name):
-            found = self._variable(node.id)
-            if found == MISMATCH:
+            result = self._variable(node.id)
+            if result == MISMATCH:
                 self._program.meet(WHOLE)
                 return None
-            return found
+            return result
         if isinstance(node, ast.Attribute):
             path = dotted(node)
             if path.startswith("__torch__."):
@@ -328,10 +328,10 @@ class _Function:
             return self._item(node)
         if isinstance(node, ast.IfExp):
             self.type_of(node.test)
-            one, other = self.type_of(node.body), self.type_of(node.orelse)
-            if not fits(one, other):
+            item, other = self.type_of(node.body), self.type_of(node.orelse)
+            if not fits(item, other):
                 self._program.meet(WHOLE)
-            return one if one == other else None
+            return item if item == other else None
         return None
 
     def _items(self, nodes: list[ast.expr]) -> Type | None:
@@ -379,13 +379,13 @@ class _Function:
             function = self._program.functions.get(name)
             if function is not None:
                 return self._given(node, function, skip=0)
-            made = self._program.classes.get(name.removesuffix(".__new__"))
-            if made is not None:
-                if made.base == "NamedTuple" and not name.endswith(".__new__"):
-                    for argument, attribute in zip(node.args, made.order, strict=False):
-                        self.check(argument, made.attributes[attribute])
+            result = self._program.classes.get(name.removesuffix(".__new__"))
+            if result is not None:
+                if result.base == "NamedTuple" and not name.endswith(".__new__"):
+                    for argument, attribute in zip(node.args, result.order, strict=False):
+                        self.check(argument, result.attributes[attribute])
                     for keyword in node.keywords:
-                        self.check(keyword.value, made.attributes.get(keyword.arg or ""))
+                        self.check(keyword.value, result.attributes.get(keyword.arg or ""))
                 return (name.removesuffix(".__new__"),)
         types = self._arguments(node)
         if name in CONVERSIONS:

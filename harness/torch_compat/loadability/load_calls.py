@@ -170,7 +170,7 @@ class Way(NamedTuple):
             for (module, outer), name in names.items():
                 modules.setdefault(module, []).append(outer if name == outer else f"{outer} as {name}")
             parts += [f"from {module} import {', '.join(own)}" for module, own in modules.items() if module != "builtins"]
-            spelled = [(_spelled(one, names), one.path) for one in self.safe_globals]
+            spelled = [(_spelled(item, names), item.path) for item in self.safe_globals]
             added = ", ".join(f"({name}, {path!r})" if path in self.paired else name for name, path in spelled)
             parts.append(f"torch.serialization.add_safe_globals([{added}])")
         return (*parts, *(SPELLED.get(self.call) or (f"{self.call}(PATH{given})",)))
@@ -180,14 +180,14 @@ class Way(NamedTuple):
         called = self.call.partition(".")[0] if self.call == "pickle.load" else self.call.rpartition(".")[0]
         own = () if called in ALWAYS_IMPORTED else (called,)
         registering = packaged_loading().registering
-        return tuple(dict.fromkeys([*own, *(registering[one.module] for one in self.needs if one.module in registering)]))
+        return tuple(dict.fromkeys([*own, *(registering[need.module] for need in self.needs if need.module in registering)]))
 
 
 def _imported_names(added: Iterable[Global]) -> dict[tuple[str, str], str]:
     """Return the name in code of each outermost class or function, prefixed with its module if its own name is taken."""
     taken, names = {*dir(builtins), "torch", "PATH"}, {}
-    for one in added:
-        outer = one.module, one.name.partition(".")[0]
+    for item in added:
+        outer = item.module, item.name.partition(".")[0]
         if outer not in names:
             name = outer[1]
             if outer[0] != "builtins" and name in taken:
@@ -197,10 +197,10 @@ def _imported_names(added: Iterable[Global]) -> dict[tuple[str, str], str]:
     return names
 
 
-def _spelled(one: Global, names: Mapping[tuple[str, str], str]) -> str:
+def _spelled(item: Global, names: Mapping[tuple[str, str], str]) -> str:
     """Return the expression for a global after its outermost name is imported."""
-    outer = one.name.partition(".")[0]
-    return names[one.module, outer] + one.name.removeprefix(outer)
+    outer = item.name.partition(".")[0]
+    return names[item.module, outer] + item.name.removeprefix(outer)
 
 
 class LoaderFacts(NamedTuple):
@@ -228,7 +228,7 @@ def packaged_loading() -> LoaderFacts:
     returned: dict[str, frozenset[str]] = {}
     renamed: list[dict[str, Any]] = []
     for entry in tables.get("package", ()):
-        namespaces = [f"{one}::" for one in entry.get("namespaces", ())]
+        namespaces = [f"{item}::" for item in entry.get("namespaces", ())]
         for name in (*entry.get("modules", ()), *namespaces):
             packages[name] = entry["package"], entry.get("hint", "")
         if namespaces:
@@ -251,9 +251,9 @@ def foreign(facts: Facts, items: Iterable[Item], rules: Rules) -> Iterator[str]:
     """Yield the modules and operator namespaces (``torchvision::``) that an archive uses outside torch and Python's standard library."""
     if facts.family in {"torch-save", "distributed"}:
         for unpickled in facts.pickles.values():
-            for one in unpickled.globals:
-                if is_foreign(one.module, rules):
-                    yield one.module
+            for global_ in unpickled.globals:
+                if is_foreign(global_.module, rules):
+                    yield global_.module
     for module in facts.extra.get("extern_modules", ()):
         if is_foreign(module, rules):
             yield module
@@ -276,24 +276,24 @@ def modules_of(names: Iterable[str], wanted: Mapping[str, Sequence[str]] = Mappi
     Parameters:
         wanted: the names in each module that a file uses. Some versions of a known package may lack them.
     """
-    found = []
-    for one in map(_module, dict.fromkeys(names)):
-        if one.package and not one.because and one.module in wanted:
-            shown = wanted[one.module][:MOST_NAMED]
-            more = f" and {len(wanted[one.module]) - MOST_NAMED} more" if len(wanted[one.module]) > MOST_NAMED else ""
-            one = one._replace(because=f"a version that has {', '.join(shown)}{more}")  # noqa: PLW2901 - the same module with more details
-        found.append(one)
-    return tuple(found)
+    results = []
+    for module in map(_module, dict.fromkeys(names)):
+        if module.package and not module.because and module.module in wanted:
+            shown = wanted[module.module][:MOST_NAMED]
+            more = f" and {len(wanted[module.module]) - MOST_NAMED} more" if len(wanted[module.module]) > MOST_NAMED else ""
+            module = module._replace(because=f"a version that has {', '.join(shown)}{more}")  # noqa: PLW2901 - the same module with more details
+        results.append(module)
+    return tuple(results)
 
 
 def _wanted(facts: Facts) -> dict[str, list[str]]:
     """Return the names in each module that pickles refer to: plain names only, without duplicates."""
-    found: dict[str, dict[str, None]] = {}
+    results: dict[str, dict[str, None]] = {}
     for unpickled in facts.pickles.values():
-        for one in unpickled.globals:
-            if PLAIN.match(one.name):
-                found.setdefault(one.module, {})[one.name] = None
-    return {module: list(names) for module, names in found.items()}
+        for global_ in unpickled.globals:
+            if PLAIN.match(global_.name):
+                results.setdefault(global_.module, {})[global_.name] = None
+    return {module: list(names) for module, names in results.items()}
 
 
 def _module(name: str) -> RequiredModule:
@@ -327,7 +327,7 @@ def _renamed(module: str) -> Mapping[str, Any] | None:
 
 def devices_of(facts: Facts) -> tuple[str, ...]:
     """Return the devices of the storages when they were saved, without duplicates, in order."""
-    return tuple(dict.fromkeys(one.device for one in facts.storages if one.device is not None))
+    return tuple(dict.fromkeys(storage.device for storage in facts.storages if storage.device is not None))
 
 
 # ------------------------------------------------------------------------------------------------------------------- ways
@@ -341,7 +341,7 @@ def asked_of(facts: Facts) -> Hashable:
         return (
             facts.family,
             runs_names(facts),
-            tuple((one, tuple(named.get(one, ()))) for one in foreign(facts, (), packaged_rules())),
+            tuple((item, tuple(named.get(item, ()))) for item in foreign(facts, (), packaged_rules())),
         )
     if facts.family != "torch-save":
         return facts.family, devices, tuple(facts.extra.get("extern_modules", ())), sets_state(facts)
@@ -392,14 +392,14 @@ class Loading:
     def ways(self) -> tuple[Way, ...]:
         """Return the calls that load it: calls that run no code first, then those without safe globals, then those of newer releases."""
         if self.facts.container == "pickle":
-            found = _by_pickle(self)
+            result = _by_pickle(self)
         elif self.facts.family == "torch-save":
-            found = _by_torch_load(self)
+            result = _by_torch_load(self)
         elif self.facts.family == "distributed":
-            found = _by_checkpoint(self)
+            result = _by_checkpoint(self)
         else:
-            found = _by_own_loader(self)
-        ways = [way for way in found if way.releases]
+            result = _by_own_loader(self)
+        ways = [way for way in result if way.releases]
         place = self.rules.known.place
         return tuple(sorted(ways, key=lambda way: (way.runs_code, bool(way.safe_globals), -place(way.releases[-1][1]))))
 
@@ -415,16 +415,16 @@ class Loading:
 
     def advisories(self) -> tuple[LoaderAdvisory, ...]:
         """Return the published vulnerabilities of releases that can load it."""
-        found = []
+        results = []
         if self.facts.container not in {"pickle", "flatbuffer"}:
             for advisory, affected in self.rules.advisories:
                 bits = affected & self.base
                 if bits and advisory.when.holds((f"family:{self.facts.family}",)):
                     spans = tuple(self.rules.known.spans(bits))
-                    found.append(
+                    results.append(
                         LoaderAdvisory(advisory.id, spans, advisory.call, advisory.because, advisory.safe, advisory.evidence)
                     )
-        return tuple(found)
+        return tuple(results)
 
 
 def _by_own_loader(asked: Loading) -> Iterator[Way]:
@@ -447,16 +447,18 @@ def runs_names(facts: Facts) -> bool:
     """Whether pickles, which are read without limits, refer to more than torch's checkpoint classes and what weights_only accepts."""
     newest = next(reversed(packaged_rules().weights_only.values()))
     return not all(
-        one.path in newest.globals or one.module in PATHS or (one.module.startswith(CHECKPOINTS) and dangerous(one) is None)
+        global_.path in newest.globals
+        or global_.module in PATHS
+        or (global_.module.startswith(CHECKPOINTS) and dangerous(global_) is None)
         for unpickled in facts.pickles.values()
-        for one in unpickled.globals
+        for global_ in unpickled.globals
     )
 
 
 def _by_pickle(asked: Loading) -> Iterator[Way]:
     """Yield the way for a pickle that no torch loader accepts; its storages, if any, are not in the file."""
     if not asked.facts.storages:
-        named = any(found.globals for found in asked.facts.pickles.values())
+        named = any(pickle.globals for pickle in asked.facts.pickles.values())
         yield asked.way(asked.base, "pickle.load", runs_code=named)
 
 
@@ -496,10 +498,10 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
     for (names, with_name), bits in alike.items():
         if not all(map(_may_be_added, names)) or len(names) > MOST_ALLOWED:
             continue
-        dtypes = _dtypes(asked.facts) if any(one.path == NUMPY_DTYPE for one in names) else ()
+        dtypes = _dtypes(asked.facts) if any(name.path == NUMPY_DTYPE for name in names) else ()
         if dtypes is None:
             continue
-        paired = frozenset(one.path for one in names if _moves(one))
+        paired = frozenset(name.path for name in names if _moves(name))
         needs: tuple[RequiredModule, ...] | None = asked.needs
         if paired and not with_name:
             needs, paired = _by_own_name(asked.needs, names), frozenset()
@@ -512,7 +514,7 @@ def _sets_state_of_unnamed(facts: Facts) -> bool:
     """Whether a state is set on an object that a function returned and whose class, which must be added, the pickle does not name."""
     returned = packaged_loading().returned
     for unpickled in facts.pickles.values():
-        named = {one.path for one in unpickled.globals}
+        named = {global_.path for global_ in unpickled.globals}
         for event in unpickled.events:
             if event.kind == "build" and event.subject.__class__ is Global:
                 if event.subject.path in ITERATORS:
@@ -523,49 +525,49 @@ def _sets_state_of_unnamed(facts: Facts) -> bool:
     return False
 
 
-def _may_be_added(one: Global) -> bool:
+def _may_be_added(item: Global) -> bool:
     """Whether a name can be proposed: it is not known to be harmful, and is a plain Python name, so that it can appear in code."""
-    words = one.path.split(".")
-    return PLAIN.match(one.path) is not None and dangerous(one) is None and not any(map(keyword.iskeyword, words))
+    words = item.path.split(".")
+    return PLAIN.match(item.path) is not None and dangerous(item) is None and not any(map(keyword.iskeyword, words))
 
 
-def _moves(one: Global) -> bool:
+def _moves(item: Global) -> bool:
     """Whether a global may have a different name of its own: in a private or renamed module, in a class, or without a name."""
-    if one.path in NAMELESS:
+    if item.path in NAMELESS:
         return True
-    private = any(part.startswith("_") for part in one.module.split(".")) and one.module != "__main__"
-    return private or one.module.startswith(MOVED) or "." in one.name or _renamed(one.module) is not None
+    private = any(part.startswith("_") for part in item.module.split(".")) and item.module != "__main__"
+    return private or item.module.startswith(MOVED) or "." in item.name or _renamed(item.module) is not None
 
 
 def _by_own_name(needs: tuple[RequiredModule, ...], names: Iterable[Global]) -> tuple[RequiredModule, ...] | None:
     """Return the requirements with which every object's own name is that in the pickle; None if they are not known."""
     versions = set()
-    for one in names:
-        if _moves(one):
-            if "." in one.name or not one.module.startswith(("numpy.core.", "numpy._core.")):
+    for name in names:
+        if _moves(name):
+            if "." in name.name or not name.module.startswith(("numpy.core.", "numpy._core.")):
                 return None
-            versions.add("numpy<2" if one.module.startswith("numpy.core.") else "numpy>=2")
+            versions.add("numpy<2" if name.module.startswith("numpy.core.") else "numpy>=2")
     if len(versions) != 1:
         return None
     (version,) = versions
-    return tuple(one._replace(package=version) if one.package and one.package.startswith("numpy") else one for one in needs)
+    return tuple(need._replace(package=version) if need.package and need.package.startswith("numpy") else need for need in needs)
 
 
 def _numpy_class(code: str) -> str | None:
     """Return the prefix of the class name of a numpy dtype: ``Float64`` for ``f8``."""
     kind, size = NUMBERS.get(code[:1]), code[1:]
-    found = OTHERS.get(code) or OTHERS.get(code[:1])
-    return found or (f"{kind}{8 * int(size)}" if kind is not None and size in SIZES else None)
+    result = OTHERS.get(code) or OTHERS.get(code[:1])
+    return result or (f"{kind}{8 * int(size)}" if kind is not None and size in SIZES else None)
 
 
 def _dtypes(facts: Facts) -> tuple[Global, ...] | None:
     """Return the classes of the numpy dtypes in an archive, whose state is set; None if one of them is not known."""
-    found: dict[str, Global] = {}
+    results: dict[str, Global] = {}
     for unpickled in facts.pickles.values():
         for part in parts(unpickled.value):
-            if part.__class__ is NumpyDtype and part.code not in found:
+            if part.__class__ is NumpyDtype and part.code not in results:
                 name = _numpy_class(part.code)
                 if name is None:
                     return None
-                found[part.code] = Global("numpy.dtypes", f"{name}DType")
-    return tuple(dict.fromkeys(found.values()))
+                results[part.code] = Global("numpy.dtypes", f"{name}DType")
+    return tuple(dict.fromkeys(results.values()))

@@ -197,7 +197,7 @@ class Judge:
         for sign in signs:
             for need in by_sign.get(sign, ()):
                 if need.when.holds(signs):
-                    where = signs[sign] or next((signs[one] for one in need.when.all if signs[one]), "")
+                    where = signs[sign] or next((signs[item] for item in need.when.all if signs[item]), "")
                     yield Item(rules.takers[need.id], need.id, where, need.because)
             kind, _, word = sign.partition(":")
             if kind == CUSTOM_CLASS:
@@ -228,13 +228,13 @@ class Judge:
                     yield Item(takers, f"operator {_full(call)}", "", call, self._of_extension(call.name))
         elif facts.family in NAMING:
             for record, unpickled in facts.pickles.items():
-                for one in unpickled.globals:
-                    takers = self._by_global(one.module, one.name)
-                    if takers and record == METADATA and one.module.startswith(CHECKPOINTS):
+                for global_ in unpickled.globals:
+                    takers = self._by_global(global_.module, global_.name)
+                    if takers and record == METADATA and global_.module.startswith(CHECKPOINTS):
                         continue  # its names are part of the format: behaviors state which releases read it
                     if takers != everyone:
-                        kind = "beside" if not takers and self._is_absent(one.module) else ""
-                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name), kind)
+                        kind = "beside" if not takers and self._is_absent(global_.module) else ""
+                        yield Item(takers, f"global {global_.path}", record, self._because(global_.module, global_.name), kind)
             if refused:
                 yield from self._by_default(facts.container, refused)
         elif facts.family == "package":
@@ -245,10 +245,12 @@ class Judge:
                     kind = "beside" if not takers and self._is_absent(module) else ""
                     yield Item(takers, f"module {module}", where, self._because(module), kind)
             for record, unpickled in facts.pickles.items():
-                for one in unpickled.globals:  # only names outside the package; it never contains torch
-                    takers = self._by_global(one.module, one.name) if one.module.partition(".")[0] == "torch" else everyone
+                for global_ in unpickled.globals:  # only names outside the package; it never contains torch
+                    takers = (
+                        self._by_global(global_.module, global_.name) if global_.module.partition(".")[0] == "torch" else everyone
+                    )
                     if takers != everyone:
-                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name))
+                        yield Item(takers, f"global {global_.path}", record, self._because(global_.module, global_.name))
 
     def _of_formats(self, facts: Facts) -> Iterator[Item]:
         formats = self.rules.formats
@@ -273,9 +275,9 @@ class Judge:
 
     def _of_checkpoint(self, facts: Facts) -> Iterator[Item]:
         """Yield the missing files of a distributed checkpoint."""
-        for one in facts.damage:
-            if one.code in {"missing-shard", "missing-file"}:
-                yield Item(0, f"file {one.record}", "", one.detail)
+        for damage in facts.damage:
+            if damage.code in {"missing-shard", "missing-file"}:
+                yield Item(0, f"file {damage.record}", "", damage.detail)
 
     def _of_class(self, name: str, where: str) -> Iterator[Item]:
         """Yield the requirement of a torch.classes class: a release that has it, or an extension."""
@@ -303,11 +305,11 @@ class Judge:
         key = (shape, version)
         known = self._calls.get(key)
         if known is None:
-            upgraded = [one for one in self.rules.of_upgraded(shape.name) if version is not None and version < one[0]]
+            upgraded = [item for item in self.rules.of_upgraded(shape.name) if version is not None and version < item[0]]
             known = None if upgraded else self._calls.get((shape, None))  # for most operators, the version is irrelevant
             if known is None:
                 known = 0
-                for text, takers in (*self._schemas_of(shape.name), *[one[1:] for one in upgraded]):
+                for text, takers in (*self._schemas_of(shape.name), *[item[1:] for item in upgraded]):
                     if takers & ~known:
                         known |= takers & self._fitting(shape, text)
             if not upgraded:
@@ -355,8 +357,8 @@ class Judge:
         if known is None:
             if module == "torch" or module.startswith("torch."):
                 names = self.rules.names
-                found, unknown = names.having_bits(_upper(module), name)
-                known = self.rules.translated(found | unknown, names.known)
+                result, unknown = names.having_bits(_upper(module), name)
+                known = self.rules.translated(result | unknown, names.known)
             else:
                 beside = self._beside(module)
                 known = beside.releases(beside.names.having_bits(_upper(module), name))
@@ -406,11 +408,11 @@ class Judge:
         """Return the requirements due to releases in which ``weights_only=True`` is the default."""
         items = self._defaults.get(refused)
         if items is None:
-            found: dict[tuple[str, str], int] = {}
+            results: dict[tuple[str, str], int] = {}
             for place, default, refusal in zip(self._places, self._default.values(), refused, strict=True):
                 if refusal is not None and default:
                     key = (refusal.subject or container, refusal.detail)
-                    found[key] = found.get(key, 0) | place
+                    results[key] = results.get(key, 0) | place
             items = _kept(self._defaults)[refused] = tuple(
                 Item(
                     self.rules.everyone & ~bits,
@@ -419,7 +421,7 @@ class Judge:
                     f"in other releases, torch.load defaults to weights_only=True and refuses an archive that {detail}",
                     "default",
                 )
-                for (subject, detail), bits in found.items()
+                for (subject, detail), bits in results.items()
             )
         return items
 
@@ -462,10 +464,10 @@ class Judge:
         for at in beside:
             if 0 <= at < len(releases):
                 have = sorted(text for text, bits in every if bits >> at & 1)
-                said = "; ".join(have[:3]) + (f" and {len(have) - 3} more" if have[3:] else "") if have else "no such operator"
-                if said != before:
-                    told.append(f"{releases[at]} has {said}")
-                before = said
+                message = "; ".join(have[:3]) + (f" and {len(have) - 3} more" if have[3:] else "") if have else "no such operator"
+                if message != before:
+                    told.append(f"{releases[at]} has {message}")
+                before = message
         return ". ".join(told)
 
 
@@ -483,11 +485,11 @@ def _upper(module: str) -> str:
 
 def _dtypes(facts: Facts) -> dict[str, str]:
     """Return the dtypes of storages in a program's pickles, each with the first record that contains it."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for record, unpickled in facts.pickles.items():
         for storage in unpickled.storages:
-            found.setdefault(storage.dtype, record)
-    return found
+            results.setdefault(storage.dtype, record)
+    return results
 
 
 def _full(call: Call) -> str:

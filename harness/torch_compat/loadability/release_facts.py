@@ -46,11 +46,11 @@ class ExternalNames(NamedTuple):
 
     def releases(self, versions: int) -> int:
         """Return the releases that are used with one of these versions, as a bitmask."""
-        found = 0
+        result = 0
         for place, takers in enumerate(self.takers):
             if versions >> place & 1:
-                found |= takers
-        return found
+                result |= takers
+        return result
 
     def versions(self, bits: int) -> str:
         """Return versions as text."""
@@ -121,11 +121,11 @@ class Rules(_Recorded):
     @cached_property
     def by_sign(self) -> dict[str, list[Behavior]]:
         """The behaviors by sign: the last sign of `all`, which is the rarest, or each of `any`. Without it, the behavior cannot apply."""
-        found: dict[str, list[Behavior]] = {}
+        results: dict[str, list[Behavior]] = {}
         for need in (*self.needs, *self.exported):
             for sign in need.when.any or need.when.all[-1:]:
-                found.setdefault(sign, []).append(need)
-        return found
+                results.setdefault(sign, []).append(need)
+        return results
 
     def offer(self, name: str) -> tuple[int, str]:
         """Return the releases that have a feature, and the reason. It has no entry if the calendar ends before the first of them."""
@@ -156,7 +156,7 @@ class Rules(_Recorded):
                 stands = self._stands[asked] = [asked.releases[asked.nearest(release)] for release in self.known.parsed]
             having = frozenset(asked.of(bits))
             known = self._translated[key] = self.known.holding(
-                release for release, one in zip(self.releases, stands, strict=True) if one in having
+                release for release, stand in zip(self.releases, stands, strict=True) if stand in having
             )
         return known
 
@@ -186,10 +186,10 @@ class Rules(_Recorded):
 @cache
 def _changes(history: FactHistory) -> dict[str, list[tuple[list[tuple[int, str, str]], int]]]:
     """Return the upgraders of operators by the name without overload: lists of version, program and old schema, with releases."""
-    found: dict[str, list[tuple[list[tuple[int, str, str]], int]]] = {}
+    results: dict[str, list[tuple[list[tuple[int, str, str]], int]]] = {}
     for overload, changes, bits in history.facts():
-        found.setdefault(overload.partition(".")[0], []).append((json.loads(changes), bits))
-    return found
+        results.setdefault(overload.partition(".")[0], []).append((json.loads(changes), bits))
+    return results
 
 
 @cache
@@ -219,16 +219,20 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
 
     def of_python(python: str) -> int:
         wanted = dotted(python)
-        return known.holding(one.version for one in calendar if any(dotted(python) >= wanted for python in one.pythons))
+        return known.holding(
+            element.version for element in calendar if any(dotted(python) >= wanted for python in element.pythons)
+        )
 
     def bits(behavior: Behavior) -> int:
         return of_python(behavior.python) if behavior.readers is None else known.bits_of(behavior.readers)
 
-    weights_only, default = _weights_only([one for one in tables.get("behavior", []) if "takes" in one], known, asked, stands)
+    weights_only, default = _weights_only(
+        [table for table in tables.get("behavior", []) if "takes" in table], known, asked, stands
+    )
 
     behaviors: dict[str, list[Behavior]] = {}
-    for one in map(Behavior.read, tables.get("behavior", [])):
-        behaviors.setdefault(one.outcome, []).append(one)
+    for item in map(Behavior.read, tables.get("behavior", [])):
+        behaviors.setdefault(item.outcome, []).append(item)
     needs, offers = behaviors.get(LOADS, []), behaviors.get("offers", [])
     loaders = fixtures / "operators" / "exported.toml"  # older trees have none
     exported = [*map(Behavior.read, entries(loaders.parent, [loaders.stem])["behavior"] if loaders.is_file() else [])]
@@ -236,27 +240,27 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     for entry in tables.get("format", []):
         formats[entry["kind"], entry["version"]] = known.bits_of(_readers(entry)), entry["meaning"]
     builtins: dict[str, list[tuple[str, int]]] = {}
-    for offer in (one for one in offers if one.operator):
+    for offer in (element for element in offers if element.operator):
         full = offer.operator.partition("(")[0]
         for name in {full, full.partition(".")[0]}:
             builtins.setdefault(name, []).append((offer.operator, bits(offer)))
     return Rules(
         known=known,
         needs=tuple(needs),
-        takers={one.id: bits(one) for one in (*needs, *exported)},
-        offers={one.id: (bits(one), one.because) for one in offers},
-        advisories=tuple((one, bits(one)) for one in behaviors.get("exploited", [])),
+        takers={need.id: bits(need) for need in (*needs, *exported)},
+        offers={element.id: (bits(element), element.because) for element in offers},
+        advisories=tuple((behavior, bits(behavior)) for behavior in behaviors.get("exploited", [])),
         formats=formats,
         beside=_beside(tables, calendar, fixtures / "beside"),
         builtins=builtins,
         conversions=tuple(
-            ({KINDS[one.when.all[0].partition(":")[2]]: frozenset(one.taken_as)}, bits(one))
-            for one in behaviors.get("converts", [])
+            ({KINDS[behavior.when.all[0].partition(":")[2]]: frozenset(behavior.taken_as)}, bits(behavior))
+            for behavior in behaviors.get("converts", [])
         ),
         schemas=schemas,
         upgraded=FactHistory(fixtures / "operators" / "operator_versions.txt"),
         names=GlobalNames(fixtures / "globals" / "names.txt"),
-        stands_for={release: one for release, one in stands.items() if release not in asked},
+        stands_for={release: stand for release, stand in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
         classes=CustomClasses(History(fixtures / "operators" / "custom_classes.txt"), schemas),
@@ -274,16 +278,16 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
     names = BesideNames(folder / "python.txt")
     lines = [dotted(version)[:2] for version in names.releases]
     having = [0] * len(lines)
-    for entry in (one for one in tables["release"] if one["version"] in calendar):
+    for entry in (item for item in tables["release"] if item["version"] in calendar):
         pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
         having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
-    found = {"": ExternalNames("Python", names, tuple(having))}
-    for entry in (one for one in tables.get("package", []) if "beside" in one):
+    results = {"": ExternalNames("Python", names, tuple(having))}
+    for entry in (table for table in tables.get("package", []) if "beside" in table):
         package = entry["package"]
         names = BesideNames(folder / f"{package}.txt")
-        stated = {one["version"]: known.bits_of(ReleaseSet.parse(one["readers"])) for one in entry["beside"]}
-        found[package] = ExternalNames(package, names, tuple(stated.get(version, 0) for version in names.releases))
-    return found
+        stated = {item["version"]: known.bits_of(ReleaseSet.parse(item["readers"])) for item in entry["beside"]}
+        results[package] = ExternalNames(package, names, tuple(stated.get(version, 0) for version in names.releases))
+    return results
 
 
 def _readers(entry: dict[str, Any]) -> ReleaseSet:
@@ -309,5 +313,5 @@ def _weights_only(
                 entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
             if table["takes"].get("default"):
                 default.add(release)
-    found = {release: RestrictedUnpickler(release, **told[one]) for release, one in stands.items() if one in told}
-    return found, known.holding(release for release in found if stands[release] in default)
+    results = {release: RestrictedUnpickler(release, **told[stand]) for release, stand in stands.items() if stand in told}
+    return results, known.holding(release for release in results if stands[release] in default)

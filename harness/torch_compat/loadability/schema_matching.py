@@ -69,7 +69,7 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
         if not takes(places[at].type, kind, conversions):
             # the elements of a list in last position may be passed as separate arguments
             last = at == len(places) - 1 and places[at].type.endswith("[]")
-            if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
+            if not last or not all(takes(places[at].type[:-2], item, conversions) for item in kinds[at:]):
                 return False
             break
     # By position, not by name: two arguments of static_runtime::clamp_nan_to_num have the same name.

@@ -35,9 +35,9 @@ def is_call_itself(body: str, operator: str) -> bool:
     call = last.value if isinstance(last, ast.Return) else None
     if not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call):
         return False
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     taken = [*function.args.args, *function.args.kwonlyargs]
-    plain = [one.id if isinstance(one, ast.Name) else "" for one in given] == [one.arg for one in taken]
+    plain = [arg.id if isinstance(arg, ast.Name) else "" for arg in given] == [arg.arg for arg in taken]
     return plain and called(body) == (operator.partition(".")[0],)
 
 
@@ -48,10 +48,10 @@ def called(body: str) -> tuple[str, ...]:
         UsageError: the body is not TorchScript.
     """
     tree = _parsed(body)
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             space = node.func.value
             ours = isinstance(space, ast.Attribute) and dotted(space.value) == "torch.ops"
-            found[f"{space.attr if ours and isinstance(space, ast.Attribute) else 'aten'}::{node.func.attr}"] = None
-    return tuple(found)
+            results[f"{space.attr if ours and isinstance(space, ast.Attribute) else 'aten'}::{node.func.attr}"] = None
+    return tuple(results)

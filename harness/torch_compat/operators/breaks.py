@@ -167,16 +167,16 @@ def _all_same(ones: Sequence[Argument], others: Sequence[Argument]) -> bool:
     return len(ones) == len(others) and all(map(_same, ones, others))
 
 
-def _same(one: Argument, other: Argument) -> bool:
-    if (one.name, one.size, one.kwarg_only) != (other.name, other.size, other.kwarg_only):
+def _same(argument: Argument, other: Argument) -> bool:
+    if (argument.name, argument.size, argument.kwarg_only) != (other.name, other.size, other.kwarg_only):
         return False
-    if (one.default is None) is not (other.default is None) or (one.alias is None) is not (other.alias is None):
+    if (argument.default is None) is not (other.default is None) or (argument.alias is None) is not (other.alias is None):
         return False
-    if one.default is not None and other.default is not None and not one.default.same(other.default):
+    if argument.default is not None and other.default is not None and not argument.default.same(other.default):
         return False
-    if one.alias is not None and other.alias is not None and not one.alias.same(other.alias):
+    if argument.alias is not None and other.alias is not None and not argument.alias.same(other.alias):
         return False
-    return same(one.type.fake, other.type.fake)
+    return same(argument.type.fake, other.type.fake)
 
 
 def _parsed(text: str) -> Schema | str:
@@ -205,13 +205,13 @@ def breaks(
     groups: dict[str, list[str]] = {}
     for text in news:
         groups.setdefault(_base(text), []).append(text)
-    found = []
+    results = []
     for text in olds - news:
         group = groups.get(_base(text), ())
-        one = _break(text, group, incomplete, side, upgraders)
-        if one is not None:
-            found.append(one)
-    return sorted(found)
+        item = _break(text, group, incomplete, side, upgraders)
+        if item is not None:
+            results.append(item)
+    return sorted(results)
 
 
 def _break(
@@ -231,34 +231,34 @@ def _break(
         return None  # the newer release does not write an operator that it does not have
     if not heirs:
         cause, reason = (REMOVED, "the operator no longer exists") if incomplete is None else (UNKNOWN, incomplete)
-        found = [Break(operator, side, text, None, cause, reason)]
+        results = [Break(operator, side, text, None, cause, reason)]
     else:
-        found = []
+        results = []
     for heir in heirs:  # several only in releases whose overloads had no names yet
         new = _parsed(heir)
         if isinstance(new, str):
-            found.append(Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}"))
+            results.append(Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}"))
             continue
         verdict: CompatibilityResult = backward(new, old) if side == "backward" else forward(new, old)
         if verdict.compatible:
             return None
-        found.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))
+        results.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))
     # Other overloads are checked only for breaks: most schemas that are gone have a compatible replacement.
     upgrader, short = _upgraded(text, upgraders) if upgraders is not None and side == "backward" else (None, "")
     rest = sorted(other for other in group if operator_of(other) != operator) if side == "backward" else ()
     taken_by = next((other for other in rest if _takes(other, old)), None)
-    return found[0]._replace(taken_by=taken_by, upgrader=upgrader, reason=found[0].reason + short)
+    return results[0]._replace(taken_by=taken_by, upgrader=upgrader, reason=results[0].reason + short)
 
 
 def _upgraded(text: str, upgraders: Upgraders) -> tuple[str | None, str]:
     """The upgrader that serves every program with an old schema; if upgraders exist but do not serve all programs, the reason."""
     operator = operator_of(text)
-    fitting = [one for one in upgraders.entries if one.operator == operator and same_schema(one.old, text)]
+    fitting = [entry for entry in upgraders.entries if entry.operator == operator and same_schema(entry.old, text)]
     if not fitting:
         return None, ""
     writer = upgraders.writer
     own, *others = writer.versions(text)
-    left = [version for version in (own, *others) if not any(one.serves(version) for one in fitting)]
+    left = [version for version in (own, *others) if not any(entry.serves(version) for entry in fitting)]
     last = fitting[-1]
     if not left:
         return last.upgrader, ""
@@ -281,17 +281,17 @@ def upgrader_entries(versions: FactHistory, release: str) -> list[UpgraderEntry]
     from json import loads  # noqa: PLC0415 - needed only here
 
     at = versions.releases.index(release) if release in versions.releases else len(versions.releases) - 1
-    shown = next((one for one in versions.releases[at:] if versions.complete(one)), None)
+    shown = next((item for item in versions.releases[at:] if versions.complete(item)), None)
     if shown is None:
         return []
     bit = versions.bit(shown)
-    found = []
+    results = []
     for operator, value, bits in versions.facts():
         first = 0
         for bump, upgrader, old in sorted(loads(value)) if bits & bit else ():
-            found.append(UpgraderEntry(operator, bump, upgrader, old, first))
+            results.append(UpgraderEntry(operator, bump, upgrader, old, first))
             first = bump
-    return found
+    return results
 
 
 def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[UpgraderEntry]:
@@ -343,16 +343,16 @@ def consecutive(
             continue
         upgraders = Upgraders(upgrader_entries(versions, releases[at]), Writer(written, history, releases[at - 1]))
         bit = 1 << at
-        found, unknown = [], []
+        findings, unknown = [], []
         for base, text in lost + carried:
             group = [other for other, bits in groups[base] if bits & bit]
             if text in group:
                 continue  # missing only from the incomplete set
-            one = _break(text, group, incomplete, side, upgraders)
-            if one is not None:
-                found.append(one._replace(carried=(base, text) in carried))
-                if one.what == UNKNOWN:
+            item = _break(text, group, incomplete, side, upgraders)
+            if item is not None:
+                findings.append(item._replace(carried=(base, text) in carried))
+                if item.what == UNKNOWN:
                     unknown.append((base, text))
         carried = unknown
         if at >= since:
-            yield releases[at - 1], releases[at], len(lost), sorted(found)
+            yield releases[at - 1], releases[at], len(lost), sorted(findings)

@@ -94,17 +94,17 @@ def signature_of(schema: str) -> CallSignature:
     parts: list[str] = []
     depth = start = 0
     end = -1
-    for found in MARK.finditer(rest):
-        mark = found[0]
+    for match in MARK.finditer(rest):
+        mark = match[0]
         if mark == ",":
             if not depth:
-                parts.append(rest[start : found.start()])
-                start = found.end()
+                parts.append(rest[start : match.start()])
+                start = match.end()
         elif mark in "([":
             depth += 1
         elif mark in ")]":
             if not depth:
-                end = found.start() if mark == ")" else -1
+                end = match.start() if mark == ")" else -1
                 break
             depth -= 1
     returns = rest[end + 1 :].lstrip()

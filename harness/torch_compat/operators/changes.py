@@ -60,13 +60,13 @@ def changes(history: History, old: str, new: str) -> list[SchemaChange]:
     for texts, by_operator in zip(history.differing(old, new), (gone, came), strict=True):
         for text in texts:
             by_operator.setdefault(_operator(text), []).append(text)
-    found: list[SchemaChange] = []
+    results: list[SchemaChange] = []
     for operator in sorted(gone.keys() | came.keys()):
         olds, news = gone.get(operator, []), came.get(operator, [])
         if olds:
-            found.extend(_placed(history, operator, olds, news, new))
-        found.extend(_added(history, operator, text, old) for text in news)
-    return found
+            results.extend(_placed(history, operator, olds, news, new))
+        results.extend(_added(history, operator, text, old) for text in news)
+    return results
 
 
 def taken_over(history: History, change: SchemaChange, new: str) -> str | None:
@@ -125,7 +125,7 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
             carrier = _carrier(history, mine[text], text, release)
             if carrier is not None:
                 places[text] = carried[text] = carrier
-    found: list[SchemaChange] = []
+    results: list[SchemaChange] = []
     for text in olds:
         old, by = mine[text], carried.get(text)
         if text not in places and news:
@@ -134,13 +134,13 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
                 places[text] = place
                 news.remove(place)
         if text not in places:
-            found.append(_gone(history, operator, text, release))
+            results.append(_gone(history, operator, text, release))
             continue
         new = parse(places[text], recorded=True)
         back, ahead = backward(new, old), forward(new, old)
         if back is not ahead or canonical(new) != canonical(old):  # otherwise only the printed form differs
-            found.append(SchemaChange(operator, "changed", text, places[text], back, ahead, by))
-    return found
+            results.append(SchemaChange(operator, "changed", text, places[text], back, ahead, by))
+    return results
 
 
 def _likest(old: Schema, news: list[str], parsed: dict[str, Schema]) -> tuple[int, str]:
@@ -148,8 +148,10 @@ def _likest(old: Schema, news: list[str], parsed: dict[str, Schema]) -> tuple[in
     ranked = []
     for text in news:
         new = parsed[text]
-        names = {one.name for one in new.arguments}
-        alike = sum(one in new.arguments for one in old.arguments) + sum(one.name in names for one in old.arguments)
+        names = {argument.name for argument in new.arguments}
+        alike = sum(argument in new.arguments for argument in old.arguments) + sum(
+            argument.name in names for argument in old.arguments
+        )
         ranked.append((alike - abs(len(new.arguments) - len(old.arguments)), text))
     return max(ranked)
 

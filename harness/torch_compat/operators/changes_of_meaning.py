@@ -34,7 +34,7 @@ class RecordedChange(NamedTuple):
 @cache
 def changes_by_operator() -> dict[str, tuple[RecordedChange, ...]]:
     """The changes of each operator, by its name without overload and without the ``_`` of its in-place form."""
-    found: dict[str, list[RecordedChange]] = {}
+    results: dict[str, list[RecordedChange]] = {}
     for entry in entries(packaged("policies", "torch"), ("changes",)).get("change", ()):
         change = RecordedChange(
             entry["id"],
@@ -46,5 +46,5 @@ def changes_by_operator() -> dict[str, tuple[RecordedChange, ...]]:
             entry.get("out_of_range", False),
         )
         for operator in entry["operators"]:
-            found.setdefault(operator, []).append(change)
-    return {operator: tuple(changes) for operator, changes in found.items()}
+            results.setdefault(operator, []).append(change)
+    return {operator: tuple(changes) for operator, changes in results.items()}

@@ -129,8 +129,8 @@ def _backward(new: Schema, old: Schema) -> None:
     _whole(new, old)
     new_arguments, old_arguments = new.arguments, old.arguments
     if len(new_arguments) < len(old_arguments):
-        kept = {one.name for one in new_arguments}
-        gone = ", ".join(repr(one.name) for one in old_arguments if one.name not in kept)
+        kept = {item.name for item in new_arguments}
+        gone = ", ".join(repr(item.name) for item in old_arguments if item.name not in kept)
         what = f"it no longer has {gone}" if gone else f"it has {len(new_arguments)} arguments instead of {len(old_arguments)}"
         raise _No("arguments-removed", what)
     if new.returns != old.returns:
@@ -142,9 +142,9 @@ def _backward(new: Schema, old: Schema) -> None:
         if new_one is not old_one:
             _pair(new_one, old_one)
             _takes(new_one.type, old_one.type, old_one.name)
-    for one in new_arguments[old_out:new_out]:
-        if one.default is None:
-            raise _No("no-default", f"the new argument {one.name!r} of type {one.type} has no default", one.name)
+    for argument in new_arguments[old_out:new_out]:
+        if argument.default is None:
+            raise _No("no-default", f"the new argument {argument.name!r} of type {argument.type} has no default", argument.name)
     for at, old_one in enumerate(old_arguments[old_out:]):
         if new_out + at >= len(new_arguments):
             raise _No("out-missing", f"nothing replaces the out argument {old_one.name!r}", old_one.name)
@@ -164,14 +164,14 @@ def _forward(new: Schema, old: Schema) -> None:
     pairs = [*zip(new_arguments[:new_out], old_arguments[:old_out], strict=False)]
     for new_one, old_one in pairs:
         _forward_pair(new_one, old_one)
-    for one in new_arguments[old_out:new_out]:
-        if one.default is None:
-            raise _No("no-default", f"the new argument {one.name!r} of type {one.type} has no default", one.name)
-        if one.default.kind.startswith("list"):
+    for argument in new_arguments[old_out:new_out]:
+        if argument.default is None:
+            raise _No("no-default", f"the new argument {argument.name!r} of type {argument.type} has no default", argument.name)
+        if argument.default.kind.startswith("list"):
             raise _No(
                 "container-default",
-                f"the default of the new argument {one.name!r} is a list, and programs always store a list argument, even if it is the default",
-                one.name,
+                f"the default of the new argument {argument.name!r} is a list, and programs always store a list argument, even if it is the default",
+                argument.name,
             )
     for new_one, old_one in zip(new_arguments[new_out:], old_arguments[old_out:], strict=True):
         _forward_pair(new_one, old_one)
@@ -228,8 +228,8 @@ def _takes(new: SchemaType, old: SchemaType, name: str) -> None:
 
 
 def _first_out(arguments: Sequence[Argument]) -> int:
-    for at, one in enumerate(arguments):
-        if one.is_out:
+    for at, argument in enumerate(arguments):
+        if argument.is_out:
             return at
     return len(arguments)
 
@@ -242,37 +242,41 @@ def _blind(new: Schema, old: Schema, *, is_forward: bool) -> tuple[str, ...]:
     notes: list[str] = []
     before: dict[str, Argument] = {}
     olds = old.arguments
-    for at, one in enumerate(new.arguments):
+    for at, argument in enumerate(new.arguments):
         other = olds[at] if at < len(olds) else None
-        if one is other:
+        if argument is other:
             continue
-        if other is None or one.name != other.name:
+        if other is None or argument.name != other.name:
             before = before or {other.name: other for other in olds}
-            other = before.get(one.name)
-        if other is not None and one is not other:
-            notes.extend(_unseen(one, other, f"argument {one.name!r}"))
+            other = before.get(argument.name)
+        if other is not None and argument is not other:
+            notes.extend(_unseen(argument, other, f"argument {argument.name!r}"))
     if not is_forward:
         if new.arguments and new.arguments[-1].kwarg_only:
             notes.extend(_behind_out(new, old))
     elif len(new.arguments) < len(olds):
-        now = {one.name for one in new.arguments}
-        gone = [one.name for one in olds if one.name not in now]
+        now = {item.name for item in new.arguments}
+        gone = [item.name for item in olds if item.name not in now]
         if gone:
             notes.append(f"{', '.join(map(repr, gone))} removed, which this check does not detect")
-    for at, (one, other) in enumerate(zip(new.returns, old.returns, strict=False)):
-        if one is not other:
-            unseen = _unseen(one, other, f"return {at + 1}")
-            if is_forward and not unseen and (one.type is not other.type or one.name != other.name or one.alias != other.alias):
-                unseen = [f"return {at + 1} is {one} instead of {other}, and this check only counts returns"]
+    for at, (argument, other) in enumerate(zip(new.returns, old.returns, strict=False)):
+        if argument is not other:
+            unseen = _unseen(argument, other, f"return {at + 1}")
+            if (
+                is_forward
+                and not unseen
+                and (argument.type is not other.type or argument.name != other.name or argument.alias != other.alias)
+            ):
+                unseen = [f"return {at + 1} is {argument} instead of {other}, and this check only counts returns"]
             notes.extend(unseen)
     return tuple(notes)
 
 
-def _unseen(one: Argument, other: Argument, what: str) -> list[str]:
+def _unseen(argument: Argument, other: Argument, what: str) -> list[str]:
     notes = []
-    if one.type is not other.type and one.type.fake is other.type.fake:
-        notes.append(f"{what} is {one.type} instead of {other.type}, which this check treats as equal")
-    if one.default is not None and other.default is not None and "unstated" in {one.default.kind, other.default.kind}:
+    if argument.type is not other.type and argument.type.fake is other.type.fake:
+        notes.append(f"{what} is {argument.type} instead of {other.type}, which this check treats as equal")
+    if argument.default is not None and other.default is not None and "unstated" in {argument.default.kind, other.default.kind}:
         notes.append(f"one of the two releases does not record the default of {what}")
     return notes
 
@@ -280,7 +284,7 @@ def _unseen(one: Argument, other: Argument, what: str) -> list[str]:
 def _behind_out(new: Schema, old: Schema) -> list[str]:
     """New arguments after the last one that is compared."""
     added = new.arguments[_first_out(new.arguments) + len(old.arguments) - _first_out(old.arguments) :]
-    names = ", ".join(repr(one.name) for one in added if one.default is None)
+    names = ", ".join(repr(item.name) for item in added if item.default is None)
     return [f"{names} added after the out arguments, which this check ignores"] if names else []
 
 
@@ -329,7 +333,9 @@ def serialized(new: Schema, call: ProgramCall) -> Serialized:
     given = _bound(new, call)
     arguments = new.arguments
     if len(call.positional) > len(arguments):
-        return Serialized((*(one.name for one in arguments), *["..."] * (len(call.positional) - len(arguments))), (), ())
+        return Serialized(
+            (*(argument.name for argument in arguments), *["..."] * (len(call.positional) - len(arguments))), (), ()
+        )
     end = len(arguments)
     while end and arguments[end - 1].is_out:
         end -= 1
@@ -338,9 +344,9 @@ def serialized(new: Schema, call: ProgramCall) -> Serialized:
         end -= 1
     stated = (*arguments[:end], *outs)
     return Serialized(
-        tuple(one.name for one in stated if not one.kwarg_only),
-        tuple(one.name for one in stated if one.kwarg_only),
-        tuple(one.name for one in arguments[end : len(arguments) - len(outs)]),
+        tuple(argument.name for argument in stated if not argument.kwarg_only),
+        tuple(argument.name for argument in stated if argument.kwarg_only),
+        tuple(argument.name for argument in arguments[end : len(arguments) - len(outs)]),
     )
 
 
@@ -363,23 +369,23 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if new.name != old.name:
         raise _No("operator", f"the operator is different: {new.name} instead of {old.name}")
     given = _bound(new, call)
-    said = serialized(new, call)
-    mine = {one.name: one for one in new.arguments}
-    theirs = {one.name: one for one in old.arguments}
-    free = [one for one in old.arguments if not one.kwarg_only]
-    if len(said.positional) > len(free) and not old.is_vararg:
+    message = serialized(new, call)
+    mine = {argument.name: argument for argument in new.arguments}
+    theirs = {argument.name: argument for argument in old.arguments}
+    free = [argument for argument in old.arguments if not argument.kwarg_only]
+    if len(message.positional) > len(free) and not old.is_vararg:
         raise _No(
             "too-many",
-            f"it passes {len(said.positional)} arguments by position, but the older schema accepts {len(free)}",
-            said.positional[-1],
+            f"it passes {len(message.positional)} arguments by position, but the older schema accepts {len(free)}",
+            message.positional[-1],
         )
     reached = set()
-    for name, other in zip(said.positional, free, strict=False):
+    for name, other in zip(message.positional, free, strict=False):
         if name != other.name and name in theirs:
             raise _No("moved", f"{name!r} is at the position where the older schema has {other.name!r}", name)
         _fits(mine.get(name), other, given.get(name, VARIABLE))
         reached.add(other.name)
-    for name in said.keywords:
+    for name in message.keywords:
         if name not in theirs:
             raise _No("unknown-keyword", f"it passes {name!r} by name, but the older schema has no such argument", name)
         if name in reached:
@@ -391,16 +397,16 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
             continue
         if other.default is None:
             raise _No("missing", f"it does not pass {other.name!r}, which the older schema requires", other.name)
-        one = mine.get(other.name)
-        if one is not None and one.default is not None and not one.default.same(other.default):
-            values = f"{_stated(one.default)}, and {_stated(other.default)} in the older schema"
+        item = mine.get(other.name)
+        if item is not None and item.default is not None and not item.default.same(other.default):
+            values = f"{_stated(item.default)}, and {_stated(other.default)} in the older schema"
             raise _No("default-changed", f"it omits {other.name!r}, because the value is the default: {values}", other.name)
 
 
 def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
     """The values of a call by argument name; raises ValueError for an argument that the schema does not accept."""
-    names = [one.name for one in schema.arguments]
-    free = sum(not one.kwarg_only for one in schema.arguments)
+    names = [argument.name for argument in schema.arguments]
+    free = sum(not argument.kwarg_only for argument in schema.arguments)
     if len(call.positional) > free and not schema.is_vararg:
         raise ValueError(f"{schema.operator} takes {free} positional arguments, but the call passes {len(call.positional)}")
     given = dict(zip(names, call.positional, strict=False))
@@ -410,7 +416,7 @@ def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
         if name in given:
             raise ValueError(f"{schema.operator} got multiple values for {name!r}")
         given[name] = value
-    missing = [one.name for one in schema.arguments if one.default is None and one.name not in given]
+    missing = [argument.name for argument in schema.arguments if argument.default is None and argument.name not in given]
     if missing:
         raise ValueError(f"{schema.operator} is missing {', '.join(missing)}")
     return given
@@ -476,7 +482,7 @@ def _size(argument: Argument) -> str:
 def _annotated(alias: Alias | None) -> str:
     if alias is None:
         return "nothing"
-    contained = "".join(f"{one}[]" for one in alias.contained)
+    contained = "".join(f"{item}[]" for item in alias.contained)
     return f"{contained}{alias if alias.before else ''}"
 
 

@@ -79,13 +79,13 @@ assert DIFFERENCES.keys() == set(get_args(Difference))  # noqa: S101 - two lists
 
 def in_words(change: Collection[Difference]) -> str:
     """Describe a change, with the names of its differences."""
-    return f"{'; '.join(DIFFERENCES[one] for one in change)} ({', '.join(change)})"
+    return f"{'; '.join(DIFFERENCES[difference] for difference in change)} ({', '.join(change)})"
 
 
 def differences(old: Schema, new: Schema) -> tuple[Difference, ...]:
     """All differences between two schemas with the same name and overload, in the order of :data:`DIFFERENCES`."""
-    found = {*_of_wholes(old, new), *_of_arguments(old.arguments, new.arguments)}
-    return tuple(one for one in DIFFERENCES if one in found)
+    results = {*_of_wholes(old, new), *_of_arguments(old.arguments, new.arguments)}
+    return tuple(difference for difference in DIFFERENCES if difference in results)
 
 
 def _of_wholes(old: Schema, new: Schema) -> Iterator[Difference]:
@@ -94,78 +94,78 @@ def _of_wholes(old: Schema, new: Schema) -> Iterator[Difference]:
     if len(old.returns) != len(new.returns):
         yield "return-count-changed"
         return  # the returns cannot be paired
-    for one, other in zip(old.returns, new.returns, strict=True):
-        if one.name != other.name:
+    for item, other in zip(old.returns, new.returns, strict=True):
+        if item.name != other.name:
             yield "return-renamed"
-        for found in _of_pair(one, other):
-            yield "return-type-changed" if found in {"type-widened", "type-changed"} else found
+        for difference in _of_pair(item, other):
+            yield "return-type-changed" if difference in {"type-widened", "type-changed"} else difference
 
 
 def _of_arguments(olds: Sequence[Argument], news: Sequence[Argument]) -> Iterator[Difference]:
-    names = [one.name for one in news]
+    names = [new.name for new in news]
     left: list[tuple[list[Argument], list[Argument]]] = []  # unpaired arguments, place by place
     for tag, old_from, old_to, new_from, new_to in SequenceMatcher(
-        None, [one.name for one in olds], names, autojunk=False
+        None, [item.name for item in olds], names, autojunk=False
     ).get_opcodes():
         if tag == "equal":
-            for one, other in zip(olds[old_from:old_to], news[new_from:new_to], strict=True):
-                yield from _of_pair(one, other)
+            for old, other in zip(olds[old_from:old_to], news[new_from:new_to], strict=True):
+                yield from _of_pair(old, other)
         else:
             left.append((list(olds[old_from:old_to]), list(news[new_from:new_to])))
     elsewhere = {other.name: (others, other) for _, others in left for other in others}
     for ones, _ in left:
-        for one in tuple(ones):
-            if one.name in elsewhere:
-                others, other = elsewhere.pop(one.name)
-                ones.remove(one)
+        for old in tuple(ones):
+            if old.name in elsewhere:
+                others, other = elsewhere.pop(old.name)
+                ones.remove(old)
                 others.remove(other)
                 yield "argument-moved"
-                yield from _of_pair(one, other)
+                yield from _of_pair(old, other)
     for ones, others in left:
-        for one in ones:
-            at = next((at for at, other in enumerate(others) if _alike(one, other)), None)
+        for old in ones:
+            at = next((at for at, other in enumerate(others) if _alike(old, other)), None)
             if at is None:
                 yield "argument-removed"
                 continue
             yield "argument-renamed"
-            yield from _of_pair(one, others[at])
+            yield from _of_pair(old, others[at])
             yield from map(_added, others[:at])
             del others[: at + 1]
         yield from map(_added, others)
 
 
-def _added(one: Argument) -> Difference:
-    return "required-argument-added" if one.default is None else "argument-added"
+def _added(argument: Argument) -> Difference:
+    return "required-argument-added" if argument.default is None else "argument-added"
 
 
-def _alike(one: Argument, other: Argument) -> bool:
+def _alike(argument: Argument, other: Argument) -> bool:
     """Whether two arguments with different names may be the same argument, renamed."""
-    return (one.kwarg_only, one.is_out) == (other.kwarg_only, other.is_out) and (
-        _takes(one.type, other.type) or _takes(other.type, one.type)
+    return (argument.kwarg_only, argument.is_out) == (other.kwarg_only, other.is_out) and (
+        _takes(argument.type, other.type) or _takes(other.type, argument.type)
     )
 
 
-def _takes(one: SchemaType, other: SchemaType) -> bool:
-    return subtype(one.fake, other.fake)
+def _takes(item: SchemaType, other: SchemaType) -> bool:
+    return subtype(item.fake, other.fake)
 
 
-def _of_pair(one: Argument, other: Argument) -> Iterator[Difference]:
+def _of_pair(argument: Argument, other: Argument) -> Iterator[Difference]:
     """The differences between two paired arguments or returns, apart from the name."""
-    if one is other:
+    if argument is other:
         return
-    if one.kwarg_only != other.kwarg_only:
+    if argument.kwarg_only != other.kwarg_only:
         yield "keyword-only-changed"
-    if one.size != other.size:
+    if argument.size != other.size:
         yield "list-size-changed"
-    if not same(one.type.fake, other.type.fake):
-        yield "type-widened" if _takes(one.type, other.type) else "type-changed"
-    if one.default is None or other.default is None:
-        if one.default is not other.default:
+    if not same(argument.type.fake, other.type.fake):
+        yield "type-widened" if _takes(argument.type, other.type) else "type-changed"
+    if argument.default is None or other.default is None:
+        if argument.default is not other.default:
             yield "default-removed" if other.default is None else "default-added"
-    elif not one.default.same(other.default):
+    elif not argument.default.same(other.default):
         yield "default-changed"
-    if one.alias is None or other.alias is None:
-        if one.alias is not other.alias:
+    if argument.alias is None or other.alias is None:
+        if argument.alias is not other.alias:
             yield "alias-annotation"
-    elif not one.alias.same(other.alias):
+    elif not argument.alias.same(other.alias):
         yield "alias-annotation"

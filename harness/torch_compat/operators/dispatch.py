@@ -156,12 +156,12 @@ class Dispatches:
             disagreement = None
             if listed is not None:
                 generated = into is not None and not listed & COMPOSITE.keys()
-                said = DECOMPOSES if generated or listed & COMPOSITE.keys() else NEEDS_KERNEL
-                if said == kind:
+                message = DECOMPOSES if generated or listed & COMPOSITE.keys() else NEEDS_KERNEL
+                if message == kind:
                     obtained = ("dispatcher", "native_functions.yaml")
                 else:
                     words = f"lists {' '.join(sorted(listed)) or 'no key'}" if into is None else f"has it call {into}"
-                    disagreement = f"native_functions.yaml {words}, which {_means(said)}"
+                    disagreement = f"native_functions.yaml {words}, which {_means(message)}"
             return self._made(operator, release, kind, keys, into if kind == DECOMPOSES else None, obtained, disagreement)
         if listed is not None and self.why_unknown(release) is not None:
             kind = DECOMPOSES if into is not None or listed & COMPOSITE.keys() else NEEDS_KERNEL
@@ -175,15 +175,15 @@ class Dispatches:
         """
         both = self.kernels.bit(old) | self.kernels.bit(new)
         filed = self._carries_file(old) and self._carries_file(new)
-        found = []
+        results = []
         for operator in sorted({key for key, _, bits in self.kernels.facts() if bits & both}):
             before, after = self.of(operator, old), self.of(operator, new)
             kinds = {before.kind, after.kind}
             if not kinds <= {DECOMPOSES, NEEDS_KERNEL}:
                 continue
             if (before.kind, before.how) != (after.kind, after.how) or (filed and before.into != after.into):
-                found.append(DispatchChange(operator, before, after, self._breaks(before, after)))
-        return found
+                results.append(DispatchChange(operator, before, after, self._breaks(before, after)))
+        return results
 
     def _breaks(self, old: Dispatch, new: Dispatch) -> bool:
         if old.kind != DECOMPOSES or new.kind == NEEDS_KERNEL:

@@ -60,9 +60,9 @@ class Taken(NamedTuple):
             words: the names of its keyword arguments that are strings.
             texts: its string arguments. If there are queries with the same strings, only those count.
         """
-        asked = [(one, said[dtype]) for one, said in self.questions if dtype in said and one.words == words]
-        alike = [(one, told) for one, told in asked if one.texts == texts]
-        asked = alike or [(one, told) for one, told in asked if not one.texts or not texts]
+        asked = [(item, message[dtype]) for item, message in self.questions if dtype in message and item.words == words]
+        alike = [(item, told) for item, told in asked if item.texts == texts]
+        asked = alike or [(item, told) for item, told in asked if not item.texts or not texts]
         told = nearest(asked, as_asked(self.name, ranks, self.horizon), count, tensors=True)
         if told is None or told == COMPUTES or told.startswith("died: ") or NUMBERS in told:
             return None
@@ -80,16 +80,16 @@ def taken(name: str, horizon: Release) -> Taken | None:
 
     An in-place operator that was not tested is treated like its out-of-place form.
     """
-    found = _at(name, horizon) or (_at(name[:-1], horizon) if name.endswith("_") else ())
+    result = _at(name, horizon) or (_at(name[:-1], horizon) if name.endswith("_") else ())
     refused = frozenset(
         dtype.removesuffix(EMPTY)
-        for _, said in found
-        for dtype, told in said.items()
+        for _, message in result
+        for dtype, told in message.items()
         if told != COMPUTES and not told.startswith("died: ")
     )
     if not refused:
         return None
-    return Taken(name, refused, frozenset().union(*(asked.places for asked, _ in found)), found, horizon)
+    return Taken(name, refused, frozenset().union(*(asked.places for asked, _ in result)), result, horizon)
 
 
 def _at(name: str, horizon: Release) -> tuple[tuple[Question, dict[str, str]], ...]:
@@ -97,12 +97,12 @@ def _at(name: str, horizon: Release) -> tuple[tuple[Question, dict[str, str]], .
     history = _history()
     place = history.known.newest(horizon) or 0  # the oldest release stands for all earlier ones
     start = f"{name.removeprefix('aten::')}("
-    found: dict[str, dict[str, str]] = {}
+    results: dict[str, dict[str, str]] = {}
     for line in history.lines[bisect_left(history.lines, start) :]:
         if not line.startswith(start):
             break
         key, kinds, spans = line.split("\t")
         if history.bits(spans) >> place & 1:
             spelled, _, told = key.partition(" > ")
-            found.setdefault(spelled, {}).update(dict.fromkeys(json.loads(kinds).split(), told))
-    return tuple((question(spelled), said) for spelled, said in found.items())
+            results.setdefault(spelled, {}).update(dict.fromkeys(json.loads(kinds).split(), told))
+    return tuple((question(spelled), message) for spelled, message in results.items())

@@ -229,7 +229,7 @@ class SchemaHistory(_Surveyed):
         before, after = self._entries(old), self._entries(new)
         olds, news = ({_owner(key) for key in entries} for entries in (before, after))
         held = self._held(before)
-        found = set()
+        results = set()
         for key in before.keys() | after.keys():
             owner, (kind, _, name) = _owner(key), key.replace(STEP, ".").partition(".")
             was, now = before.get(key), after.get(key)
@@ -237,15 +237,15 @@ class SchemaHistory(_Surveyed):
             if was == now:
                 continue
             if owner not in news or owner not in olds:
-                found.add(FieldChange(f"{'-' if owner in olds else '+'} {within}", owner in olds and within in held))
+                results.add(FieldChange(f"{'-' if owner in olds else '+'} {within}", owner in olds and within in held))
             elif now is None:
-                found.add(FieldChange(f"- {name}: {was}", within in held))
+                results.add(FieldChange(f"- {name}: {was}", within in held))
             elif was is None:
-                found.add(FieldChange(f"+ {name}: {now}", kind == "records" and within in held and DEFAULT not in str(now)))
+                results.add(FieldChange(f"+ {name}: {now}", kind == "records" and within in held and DEFAULT not in str(now)))
             else:
                 wider = str(now) in {f"{was}?", f"{was}{DEFAULT}null"} or str(now).startswith(f"{was}{DEFAULT}")
-                found.add(FieldChange(f"~ {name}: {was} -> {now}", within in held and not wider))
-        return tuple(sorted(found, key=lambda change: (change.text[2:], change.text)))
+                results.add(FieldChange(f"~ {name}: {was} -> {now}", within in held and not wider))
+        return tuple(sorted(results, key=lambda change: (change.text[2:], change.text)))
 
     @staticmethod
     def _held(entries: Mapping[str, Any]) -> frozenset[str]:

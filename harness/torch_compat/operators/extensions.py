@@ -183,10 +183,12 @@ def _entry(
     if entry.schema not in known:
         compare = _registers if entry.use == "registers" else _calls
         was = parse(entry.schema, recorded=True)
-        said = [[finding(*one) for one in compare(entry, parse(now, recorded=True), was)] for now in known]
-        yield from min(said, key=lambda findings: sum(one.verdict == FAULT for one in findings))  # one schema that fits is enough
+        messages = [[finding(*item) for item in compare(entry, parse(now, recorded=True), was)] for now in known]
+        yield from min(
+            messages, key=lambda findings: sum(item.verdict == FAULT for item in findings)
+        )  # one schema that fits is enough
     if entry.relies_on_decomposition and not manifest.fallback:
-        yield from (finding(*one) for one in _decomposes(manifest, entry, release, recorded))
+        yield from (finding(*decompos) for decompos in _decomposes(manifest, entry, release, recorded))
 
 
 def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
@@ -198,7 +200,7 @@ def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[t
             if fault is not None:
                 yield FAULT, "schema", f"the operator {fault}: {now}"
             else:
-                new = [one.name for one in now.arguments if one.name not in {old.name for old in was.arguments}]
+                new = [argument.name for argument in now.arguments if argument.name not in {old.name for old in was.arguments}]
                 if new:
                     yield NOTE, "argument", f"the kernel does not accept {', '.join(new)}: a call that passes it fails"
             continue
@@ -242,11 +244,11 @@ def _decomposes(
 
 def _types(arguments: Sequence[Argument]) -> list[str]:
     """The types as C++ kernels see them. Releases up to 1.12 print ``ScalarType`` and similar types as ``int``."""
-    return [re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(one.type)) for one in arguments]
+    return [re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(argument.type)) for argument in arguments]
 
 
 def _parameters(schema: Schema) -> list[Parameter]:
-    return [Parameter(one.name, one.default is not None, one.kwarg_only) for one in schema.arguments]
+    return [Parameter(argument.name, argument.default is not None, argument.kwarg_only) for argument in schema.arguments]
 
 
 # --------------------------------------------------------------------------------------------------------------------- recording
@@ -261,7 +263,8 @@ class ListError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} error{'s' if count != 1 else ''} in the list of operators:\n" + "\n".join(f"  {one}" for one in problems)
+            f"{count} error{'s' if count != 1 else ''} in the list of operators:\n"
+            + "\n".join(f"  {problem}" for problem in problems)
         )
 
 
@@ -280,9 +283,9 @@ def known_release(release: str, known: Known) -> str:
     Raises:
         UsageError: nothing is recorded for it; the error names the nearest releases.
     """
-    found = known.find(release)
-    if found is not None:
-        return found
+    result = known.find(release)
+    if result is not None:
+        return result
     near = known.near(release)
     raise UsageError(
         f"there are no records for the release {release!r}",
@@ -321,9 +324,9 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
 def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
     """A hint for the name of an operator that a release lacks."""
     bits = 0
-    for text, found in recorded.schemas.with_bits(operator):
+    for text, result in recorded.schemas.with_bits(operator):
         if text.partition("(")[0] == operator:
-            bits |= found
+            bits |= result
     if bits:
         having = recorded.schemas.of(bits)
         return f"{having[0]} to {having[-1]} have it" if len(having) > 1 else f"only {having[0]} has it"
@@ -387,10 +390,10 @@ def from_dispatcher(
 
 def _answered(operators: object, use: str) -> Iterator[ExtensionOperator]:
     assert isinstance(operators, list)  # noqa: S101 - our own script
-    for one in operators:
-        kernels = tuple(Kernel(kernel["key"], kernel["language"], kernel["signature"]) for kernel in one["kernels"])
+    for operator in operators:
+        kernels = tuple(Kernel(kernel["key"], kernel["language"], kernel["signature"]) for kernel in operator["kernels"])
         if kernels or use == "defines":
-            yield ExtensionOperator(one["operator"], use, one["schema"], kernels)
+            yield ExtensionOperator(operator["operator"], use, operator["schema"], kernels)
 
 
 def _manifest(

@@ -108,11 +108,11 @@ def _asked(name: str) -> dict[str, list[_Asked]]:
             break
         key, value, spans = line.split("\t")
         by_key.setdefault(key, []).append((json.loads(value), history.bits(spans)))
-    found: dict[str, list[_Asked]] = {}
+    results: dict[str, list[_Asked]] = {}
     for key, told in by_key.items():
         spelled, _, dtype = key.rpartition(" > ")
-        found.setdefault(dtype, []).append(_Asked(question(spelled), tuple(told)))
-    return found
+        results.setdefault(dtype, []).append(_Asked(question(spelled), tuple(told)))
+    return results
 
 
 def question(spelled: str) -> Question:
@@ -121,17 +121,17 @@ def question(spelled: str) -> Question:
     assert isinstance(call, ast.Call)  # noqa: S101 - our own file
     named = [
         (place, node.id)
-        for place, one in enumerate(call.args)
-        for node in ast.walk(one)
+        for place, arg in enumerate(call.args)
+        for node in ast.walk(arg)
         if isinstance(node, ast.Name) and node.id in RANKS
     ]
     words = frozenset(
-        one.arg
-        for one in call.keywords
-        if one.arg is not None and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
+        keyword.arg
+        for keyword in call.keywords
+        if keyword.arg is not None and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
     )
-    given = [*call.args, *(one.value for one in call.keywords)]
-    texts = frozenset(one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    texts = frozenset(arg.value for arg in given if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
     return Question(tuple(RANKS[name] for _, name in named), len(call.args), frozenset(place for place, _ in named), words, texts)
 
 
@@ -161,7 +161,7 @@ def _place(horizon: Release) -> int:
 def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Release) -> str | None:
     """The answer of the release to such a call; None if unknown."""
     place = _place(horizon)
-    asked = [(one.question, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
+    asked = [(item.question, told) for item in _of(name, dtype) for told, bits in item.said if bits >> place & 1]
     return nearest(asked, as_asked(name, ranks, horizon), count)
 
 
@@ -175,12 +175,12 @@ def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: in
         count: the number of its arguments.
     """
     for near in (
-        [told for one, told in asked if one.ranks == ranks and one.given == count],
-        [told for one, told in asked if one.ranks == ranks],
-        [told for one, told in asked if len(one.ranks) == len(ranks) and one.ranks[:1] == ranks[:1]],
-        [told for one, told in asked if len(one.ranks) == len(ranks) and one.given == count],
-        [told for one, told in asked if len(one.ranks) == len(ranks)],
-        [told for one, told in asked if one.ranks[:1] == ranks[:1] and not tensors],
+        [told for item, told in asked if item.ranks == ranks and item.given == count],
+        [told for item, told in asked if item.ranks == ranks],
+        [told for item, told in asked if len(item.ranks) == len(ranks) and item.ranks[:1] == ranks[:1]],
+        [told for item, told in asked if len(item.ranks) == len(ranks) and item.given == count],
+        [told for item, told in asked if len(item.ranks) == len(ranks)],
+        [told for item, told in asked if item.ranks[:1] == ranks[:1] and not tensors],
         [told for _, told in asked if not tensors],
     ):
         if near:
@@ -229,7 +229,7 @@ def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:
 def changed(name: str, dtype: str) -> frozenset[str]:
     """The releases that compute a call with a dtype (empty tensors included) which the previous recorded release refuses, or vice versa."""
     known = _history().known
-    found = 0
+    result = 0
     for asked in (*_of(name, dtype), *_of(name, dtype + EMPTY)):
         computes = raises = 0
         for told, bits in asked.said:
@@ -237,5 +237,5 @@ def changed(name: str, dtype: str) -> frozenset[str]:
                 computes |= bits
             else:
                 raises |= bits
-        found |= (computes << 1) & raises | (raises << 1) & computes
-    return frozenset(release for release in known.releases if found & known.bit(release))
+        result |= (computes << 1) & raises | (raises << 1) & computes
+    return frozenset(release for release in known.releases if result & known.bit(release))

@@ -110,11 +110,11 @@ class HistoryFile:
         count = 2
         while count < len(lines) and lines[count].startswith("# "):
             kind, _, rest = lines[count].partition("\t")
-            spans, tab, said = rest.partition("\t")
+            spans, tab, message = rest.partition("\t")
             told = {"# obtained": self.obtained, "# incomplete": self.incomplete}.get(kind)
             if told is None or not tab:
                 raise CorpusError(f"unknown header line: {lines[count]!r}", where=f"{path}, line {count + 1}", hint=HINT)
-            told.append((self.bits(spans), said))
+            told.append((self.bits(spans), message))
             count += 1
         self.lines = lines[count:]
 
@@ -221,11 +221,11 @@ class History(HistoryFile):
             for text, bits in self.texts():
                 self._spans_of.setdefault(bits, []).append(text)
         here, there = self.bit(one), self.bit(other)
-        found: tuple[list[str], list[str]] = ([], [])
+        results: tuple[list[str], list[str]] = ([], [])
         for bits, texts in self._spans_of.items():
             if bool(bits & here) != bool(bits & there):
-                found[not bits & here].extend(texts)
-        return sorted(found[0]), sorted(found[1])
+                results[not bits & here].extend(texts)
+        return sorted(results[0]), sorted(results[1])
 
     def standing(self, operator: str, release: str) -> list[str]:
         """The schemas of a release with exactly this name and overload; fast for many queries, while :meth:`schemas` suits a few."""
@@ -247,13 +247,13 @@ class History(HistoryFile):
 
     def history(self, name: str) -> tuple[tuple[str, str], ...]:
         """``(schema, spans)`` of all schemas ever recorded under a name, sorted by release."""
-        found = [(bits & -bits, text, self.known.text(bits)) for text, bits in self._of(name)]
-        return tuple((text, spans) for _, text, spans in sorted(found))
+        results = [(bits & -bits, text, self.known.text(bits)) for text, bits in self._of(name)]
+        return tuple((text, spans) for _, text, spans in sorted(results))
 
     def with_bits(self, name: str) -> list[tuple[str, int]]:
         """The same in the same order, with the releases as bits: bit 0 is the oldest release."""
-        found = sorted((bits & -bits, text, bits) for text, bits in self._of(name))
-        return [(text, bits) for _, text, bits in found]
+        results = sorted((bits & -bits, text, bits) for text, bits in self._of(name))
+        return [(text, bits) for _, text, bits in results]
 
     def having(self, name: str) -> tuple[str, ...]:
         """The releases with any schema under a name, oldest first. Use ``complete`` for the other releases."""
@@ -270,8 +270,8 @@ class History(HistoryFile):
         """Every operator of a release, without overload names."""
         bit = self.bit(release)
         if bit not in self._names:
-            found = (text.partition("(")[0].partition(".")[0] for text, _, bits in self.facts() if bits & bit)
-            self._names[bit] = frozenset(found)
+            results = (text.partition("(")[0].partition(".")[0] for text, _, bits in self.facts() if bits & bit)
+            self._names[bit] = frozenset(results)
         return self._names[bit]
 
 
@@ -338,8 +338,8 @@ class GlobalNames(SetHistory):
         for word, bits in words.items():
             if word.startswith(UNSURE):
                 unknown |= bits
-        found = words.get(name, 0)
-        return found, unknown & ~found
+        result = words.get(name, 0)
+        return result, unknown & ~result
 
     def having(self, module: str, name: str) -> tuple[str, ...]:
         """The releases in which the module has the name, oldest first."""
@@ -347,9 +347,9 @@ class GlobalNames(SetHistory):
 
     def has(self, module: str, name: str, release: str) -> bool | None:
         """Whether a pickle finds the name in that release; None if unknown."""
-        found, unknown = self.having_bits(module, name)
+        result, unknown = self.having_bits(module, name)
         bit = self.bit(release)
-        return True if found & bit else None if unknown & bit else False
+        return True if result & bit else None if unknown & bit else False
 
 
 class BesideNames(SetHistory):
@@ -365,10 +365,10 @@ class BesideNames(SetHistory):
         left_out = self.words(LEFT_OUT)
         if any(part in left_out for part in module.split(".")):
             return self.known.everyone
-        found = 0
+        result = 0
         for bits in self.words(module).values():
-            found |= bits
-        return found
+            result |= bits
+        return result
 
     def having_bits(self, module: str, name: str) -> int:
         """The versions in which the module has the name, including those for which this is unknown, as bits.
@@ -382,11 +382,11 @@ class BesideNames(SetHistory):
             return words.get(name, 0) if words else self.module_bits(module)
         if name.startswith("__") and name.endswith("__") and module != "builtins":
             return self.module_bits(module)
-        found = 0
+        result = 0
         for word, bits in words.items():
             if word.startswith(UNSURE):
-                found |= bits
-        return found
+                result |= bits
+        return result
 
 
 class FactHistory(HistoryFile):
@@ -397,11 +397,11 @@ class FactHistory(HistoryFile):
 
     def values(self, key: str) -> dict[str, int]:
         """Every value (JSON text) ever recorded under a key, with its releases as bits."""
-        found: dict[str, int] = {}
+        results: dict[str, int] = {}
         for line in self._run(key, "\t"):
             _, value, spans = line.split("\t")
-            found[value] = self.bits(spans)
-        return found
+            results[value] = self.bits(spans)
+        return results
 
     def value(self, key: str, release: str) -> Any:
         """The value under a key in a release; raises KeyError if there is none."""

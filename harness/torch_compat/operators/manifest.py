@@ -199,7 +199,7 @@ class _Reading:
             self._text(document, (), key, optional=True)
         self._flag(document, (), "fallback")
         needs = document.get("needs", [])
-        if not isinstance(needs, list) or not all(isinstance(one, str) and "." in one for one in needs):
+        if not isinstance(needs, list) or not all(isinstance(need, str) and "." in need for need in needs):
             self.wrong(("needs",), f"expected a list of names such as torch.library.Library, found {_what(needs)}")
         operators = document.get("operators", [])
         if not isinstance(operators, list):
@@ -248,11 +248,15 @@ class _Reading:
             kernels = []
         if use == "registers" and not kernels and "kernels" in item:
             self.wrong((*path, "kernels"), "is empty, but the extension registers a kernel for this operator")
-        made = [self._kernel(kernel, (*path, "kernels", index)) for index, kernel in enumerate(kernels)]
+        results = [self._kernel(kernel, (*path, "kernels", index)) for index, kernel in enumerate(kernels)]
         if len(self.found) != before:
             return None
         return ExtensionOperator(
-            item["operator"], item["use"], item["schema"], tuple(one for one in made if one), item["relies_on_decomposition"]
+            item["operator"],
+            item["use"],
+            item["schema"],
+            tuple(entry for entry in results if entry),
+            item["relies_on_decomposition"],
         )
 
     def _kernel(self, item: Any, path: tuple[str | int, ...]) -> Kernel | None:
@@ -317,29 +321,29 @@ def _lines(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
     keys: list[bool] = []  # whether each of them is an object
     at, line, expects_key = 0, 1, False  # whether the next string is a key
     while at < len(text):
-        one = text[at]
-        if one == "\n":
+        character = text[at]
+        if character == "\n":
             line += 1
-        elif one == '"' and expects_key:
+        elif character == '"' and expects_key:
             key, at = scanstring(text, at + 1)
             path[-1], expects_key = key, False
             continue
-        elif one in "}]":
+        elif character in "}]":
             path.pop()
             keys.pop()
             expects_key = False
-        elif one == ",":
+        elif character == ",":
             if keys[-1]:
                 expects_key = True
             else:
                 path[-1] += 1
-        elif one not in " \t\r:":
+        elif character not in " \t\r:":
             yield tuple(path), line
-            if one in "{[":
-                keys.append(one == "{")
+            if character in "{[":
+                keys.append(character == "{")
                 path.append(0)
                 expects_key = keys[-1]
-            elif one == '"':
+            elif character == '"':
                 _, at = scanstring(text, at + 1)
                 continue
             else:

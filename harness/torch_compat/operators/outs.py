@@ -50,7 +50,7 @@ class AcceptedOuts(NamedTuple):
     @property
     def places(self) -> frozenset[int]:
         """The positions of the arguments that are data."""
-        return frozenset().union(*(one.places for one, _ in self.questions))
+        return frozenset().union(*(item.places for item, _ in self.questions))
 
     def accepts(
         self, word: str, dtype: str, given: str, ranks: tuple[int, ...], count: int, words: frozenset[str], *, empty: bool
@@ -67,12 +67,12 @@ class AcceptedOuts(NamedTuple):
             empty: whether some of the data is empty; releases compute empty tensors even where they have no kernel.
         """
         asked = [
-            (one, known[word][dtype]) for one, known in self.questions if dtype in known.get(word, ()) and one.words == words
+            (item, known[word][dtype]) for item, known in self.questions if dtype in known.get(word, ()) and item.words == words
         ]
         if empty:
-            asked = [(one, taken) for one, taken in asked if taken is None or taken]
+            asked = [(item, taken) for item, taken in asked if taken is None or taken]
         told = nearest(
-            [(one, COMPUTES if taken is None or given in taken else "") for one, taken in asked],
+            [(item, COMPUTES if taken is None or given in taken else "") for item, taken in asked],
             as_asked(self.name, ranks, self.horizon), count, tensors=True,
         )  # fmt: skip
         return None if told is None else told == COMPUTES
@@ -89,7 +89,7 @@ def written(name: str, horizon: Release) -> AcceptedOuts | None:
     history = _history()
     place = history.known.newest(horizon) or 0  # the oldest release stands for all earlier ones
     start = f"{name.removeprefix('aten::')}("
-    found: dict[str, dict[str, dict[str, frozenset[str] | None]]] = {}
+    results: dict[str, dict[str, dict[str, frozenset[str] | None]]] = {}
     for line in history.lines[bisect_left(history.lines, start) :]:
         if not line.startswith(start):
             break
@@ -100,8 +100,8 @@ def written(name: str, horizon: Release) -> AcceptedOuts | None:
             told = [NO_DATA] if json.loads(kinds) == NO_DATA else json.loads(kinds).split()
             for dtype in told:
                 if not dtype.startswith(WHOLE) or not REAL.search(spelled):
-                    found.setdefault(spelled, {}).setdefault(word, {})[dtype] = accepted
-    return AcceptedOuts(name, horizon, tuple((question(one), known) for one, known in found.items())) if found else None
+                    results.setdefault(spelled, {}).setdefault(word, {})[dtype] = accepted
+    return AcceptedOuts(name, horizon, tuple((question(item), known) for item, known in results.items())) if results else None
 
 
 @cache
@@ -123,11 +123,11 @@ def lacks_kernel(name: str, horizon: Release, *, by_number: bool) -> bool:
     stated, generated = _forms(name, horizon)
     if not generated:
         return False
-    reached = stated if stated == generated else {one for one in stated if by_number and ".Scalar" in one}
+    reached = stated if stated == generated else {item for item in stated if by_number and ".Scalar" in item}
     kernels = _sets("kernels.txt")
     release = kernels.releases[kernels.known.newest(horizon) or 0]
-    keys = [kernels.values(one, release) for one in reached]
-    return bool(keys) and all(one and not any("CPU" in key or "Composite" in key for key in one) for one in keys)
+    keys = [kernels.values(item, release) for item in reached]
+    return bool(keys) and all(item and not any("CPU" in key or "Composite" in key for key in item) for item in keys)
 
 
 def _schemas(name: str, horizon: Release) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ def release_of(history: History, name: str) -> str:
     Raises:
         UsageError: there is none with that name; the error names the nearest ones.
     """
-    found = history.known.find(name)
-    if found is None:
+    result = history.known.find(name)
+    if result is None:
         near = history.known.near(name)
         hint = f"nearest: {', '.join(near)}; {len(history.known)} releases are recorded" if near else None
         raise UsageError(
@@ -39,7 +39,7 @@ def release_of(history: History, name: str) -> str:
             hint=hint or f"recorded releases: {', '.join(history.releases)}",
             code="unknown-release",
         )
-    return found
+    return result
 
 
 def history_of(operator: str) -> dict[str, Any]:
@@ -102,8 +102,8 @@ def history_of(operator: str) -> dict[str, Any]:
 
 def _changes(operator: str) -> list[RecordedChange]:
     """The changes in what an operator computes, for any overload, from the oldest to the newest."""
-    found = changes_by_operator().get(bare(operator.partition(".")[0]), ())
-    return sorted(found, key=lambda change: Release(change.since).key)
+    result = changes_by_operator().get(bare(operator.partition(".")[0]), ())
+    return sorted(result, key=lambda change: Release(change.since).key)
 
 
 def _entries(value: str) -> Iterable[tuple[int, str, str]]:
@@ -112,8 +112,10 @@ def _entries(value: str) -> Iterable[tuple[int, str, str]]:
 
 def _sets(history: Any, names: list[str]) -> list[tuple[str, str, str]]:
     """Operator, word and releases, sorted by release."""
-    found = [(bits & -bits, name, word, bits) for name in names for word, bits in history.words(name).items() if word != NOTHING]
-    return [(name, word, history.known.text(bits)) for _, name, word, bits in sorted(found)]
+    results = [
+        (bits & -bits, name, word, bits) for name in names for word, bits in history.words(name).items() if word != NOTHING
+    ]
+    return [(name, word, history.known.text(bits)) for _, name, word, bits in sorted(results)]
 
 
 def _unknown(history: History, operator: str) -> UsageError:

@@ -36,12 +36,12 @@ class SchemaError(UsageError):
 
     default_code = "schema"
 
-    def __init__(self, text: str, column: int, expected: str, found: str) -> None:
-        super().__init__(f"is not an operator schema: {text!r}: expected {expected}, found {found}", where=f"column {column}")
+    def __init__(self, text: str, column: int, expected: str, value: str) -> None:
+        super().__init__(f"is not an operator schema: {text!r}: expected {expected}, found {value}", where=f"column {column}")
         self.text = text
         self.column = column
         self.expected = expected
-        self.found = found
+        self.found = value
 
 
 class Alias(NamedTuple):
@@ -134,7 +134,7 @@ class Schema(NamedTuple):
 
     def __str__(self) -> str:
         returns = self.returns_spelling
-        return f"{_head(self, [str(one) for one in self.arguments])}{printed_returns(self) if returns is None else returns}"
+        return f"{_head(self, [str(argument) for argument in self.arguments])}{printed_returns(self) if returns is None else returns}"
 
 
 # ------------------------------------------------------------------------------------------------------------------------ printing
@@ -142,12 +142,12 @@ class Schema(NamedTuple):
 
 def canonical(schema: Schema) -> str:
     """The text that 2.13.0 prints for a schema."""
-    return _head(schema, [printed_argument(one) for one in schema.arguments]) + printed_returns(schema)
+    return _head(schema, [printed_argument(argument) for argument in schema.arguments]) + printed_returns(schema)
 
 
 def _head(schema: Schema, arguments: list[str]) -> str:
-    for at, one in enumerate(schema.arguments):
-        if one.kwarg_only:
+    for at, argument in enumerate(schema.arguments):
+        if argument.kwarg_only:
             arguments.insert(at, "*")
             break
     if schema.is_vararg:
@@ -157,7 +157,7 @@ def _head(schema: Schema, arguments: list[str]) -> str:
 
 def printed_returns(schema: Schema) -> str:
     """The returns as 2.13.0 prints them."""
-    parts = [printed_argument(one) for one in schema.returns]
+    parts = [printed_argument(item) for item in schema.returns]
     if schema.is_varret:
         parts.append("...")
     # A single value that begins with a parenthesis gets another pair: otherwise it would be parsed as several values.
@@ -192,7 +192,7 @@ def _printed_default(real: SchemaType, inner: SchemaType, default: Default) -> s
         values = default.value
         if real.kind == "list" and real.contained[0].kind == "int" and len(values) > 1 and len(set(values)) == 1:
             return str(values[0])
-        return f"[{', '.join(_printed_value(one) for one in values)}]"
+        return f"[{', '.join(_printed_value(value) for value in values)}]"
     return "<default>" if default.kind == "unstated" else _printed_value(default.value)
 
 
@@ -221,4 +221,10 @@ UNESCAPES: Final = {written[1]: plain for plain, written in _ESCAPES.items()} | 
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(one) or (one if " " <= one <= "~" else f"\\{ord(one):03o}") for one in text) + '"'
+    return (
+        '"'
+        + "".join(
+            _ESCAPES.get(character) or (character if " " <= character <= "~" else f"\\{ord(character):03o}") for character in text
+        )
+        + '"'
+    )

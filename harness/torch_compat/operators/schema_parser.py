@@ -89,14 +89,14 @@ class Parser:
     def _read(self) -> Token:
         at = self.tokens[-1].end if self.tokens else 0
         while at < len(self.text):
-            found = token_pattern().match(self.text, at)
-            if found is None:
+            match = token_pattern().match(self.text, at)
+            if match is None:
                 self.refuse("a name, a number, a string or a symbol", at=at, found=repr(self.text[at]))
-            kind, word = str(found.lastgroup), found.group()
+            kind, word = str(match.lastgroup), match.group()
             if kind == "line" and self.text[at:].isspace():
                 word = self.text[at:]
             if kind == "space" or (kind == "line" and (self.nesting or not self.tokens)):
-                at = found.end()
+                at = match.end()
                 continue
             if kind == "unstated" and not self.recorded:
                 kind, word = "sign", "<"
@@ -150,12 +150,12 @@ class Parser:
                     is_vararg = True
                 else:
                     start = self.token.start
-                    one = self.argument(kwarg_only=kwarg_only)
-                    _follows(self, arguments, one, start)
-                    arguments.append(one)
+                    item = self.argument(kwarg_only=kwarg_only)
+                    _follows(self, arguments, item, start)
+                    arguments.append(item)
                 if not self.take(","):
                     break
-        if self.token.kind == ")" and is_vararg and any(one.default is not None for one in arguments):
+        if self.token.kind == ")" and is_vararg and any(entry.default is not None for entry in arguments):
             self.refuse("no defaults together with '...'")
         self.expect(")", "',' or ')'")
         self.expect("->")
@@ -212,8 +212,8 @@ class Parser:
         if self.token.kind != "end":
             self.refuse("nothing more")
         written = self._written(start, end)
-        made = Schema("", "", (), tuple(returns), is_vararg=False, is_varret=is_varret)
-        return made.returns, is_varret, None if written == printed_returns(made) else written
+        result = Schema("", "", (), tuple(returns), is_vararg=False, is_varret=is_varret)
+        return result.returns, is_varret, None if written == printed_returns(result) else written
 
     def argument(self, *, kwarg_only: bool, is_return: bool = False) -> Argument:
         """Parse one argument, or one return."""
@@ -241,8 +241,8 @@ class Parser:
             name = self.token.text
             self.next()
         written = self._written(start, self.at)
-        made = Argument(name, real, size, default, kwarg_only, alias, kwarg_only and alias is not None and alias.write)
-        return made if printed_argument(made) == written else made._replace(spelling=written)
+        result = Argument(name, real, size, default, kwarg_only, alias, kwarg_only and alias is not None and alias.write)
+        return result if printed_argument(result) == written else result._replace(spelling=written)
 
     def _written(self, start: int, end: int) -> str:
         """The text of a range of tokens."""
@@ -251,10 +251,10 @@ class Parser:
     def _made(self, make: Any, *types: Any) -> SchemaType:
         """Create a type from types; refuse the text if PyTorch cannot create it."""
         try:
-            made: SchemaType = make(*types)
+            result: SchemaType = make(*types)
         except ValueError as error:
             self.refuse(str(error), found=repr(self.token.text))
-        return made
+        return result
 
     def _type(self) -> tuple[SchemaType, Alias | None]:
         real, alias = self._base()
@@ -292,9 +292,9 @@ class Parser:
         self.next()
         if word in {"Future", "Await", "RRef"}:
             self.expect("(")
-            made = single_of(word, self._fake())
+            product = single_of(word, self._fake())
             self.expect(")")
-            return made, None
+            return product, None
         if word == "Dict":
             closing = "]" if self.recorded and self.take("[") else ")"
             if closing == ")":
@@ -319,12 +319,12 @@ class Parser:
         while self.token.kind == "." and self.ahead().kind == "ident":
             word += f".{self.next().text}"
             self.next()
-        found = BASE.get(word) or (RECORDED.get(word) if self.recorded else None)
-        if found is None:
+        result = BASE.get(word) or (RECORDED.get(word) if self.recorded else None)
+        if result is None:
             if not word[0].islower():
                 self.refuse(f"a type{_nearest(word)}", at=token.start, found=repr(word))
-            found = variable(word)
-        return found, self._alias()
+            result = variable(word)
+        return result, self._alias()
 
     def _types(self, closing: str) -> tuple[SchemaType, ...]:
         types: list[SchemaType] = []
@@ -394,20 +394,20 @@ class Parser:
         inner, start = real.contained[0], self.token.start
         kind = inner.fake.kind
         if size is not None and self.token.kind not in {"[", "ident"}:
-            found = [self._constant(kind, inner)] * size
+            results = [self._constant(kind, inner)] * size
         else:
             self.expect("[")
-            found = []
+            results = []
             if self.token.kind != "]":
-                found.append(self._constant(kind, inner))
+                results.append(self._constant(kind, inner))
                 while self.take(","):
-                    found.append(self._constant(kind, inner))
+                    results.append(self._constant(kind, inner))
             self.expect("]", "',' or ']'")
         if kind not in _LISTS:
             self.refuse(f"no default: a list of {inner.text} has none", at=start, found=repr(self.text[start]))
-        if any(one.kind != kind for one in found):
+        if any(item.kind != kind for item in results):
             self.refuse(f"values that are {kind}", at=start, found=repr(self.text[start : self.token.start].strip()))
-        return Default(f"list[{kind}]", tuple(one.value for one in found))
+        return Default(f"list[{kind}]", tuple(item.value for item in results))
 
     def _constant(self, kind: str, real: SchemaType) -> Default:
         token = self.token
@@ -455,10 +455,10 @@ def _fitting(value: int) -> int:
 
 def _real(text: str) -> float:
     """Parse the longest valid prefix like the C library: refuse overflow and numbers below the smallest normal one."""
-    found = token_pattern().match(text.removeprefix("-"))
-    if found is None or found.lastgroup != "number":
+    match = token_pattern().match(text.removeprefix("-"))
+    if match is None or match.lastgroup != "number":
         raise ValueError
-    word = found.group().removesuffix("j")
+    word = match.group().removesuffix("j")
     value = float.fromhex(word) if word[:2] in {"0x", "0X"} else float(word)
     if (
         value == float("inf")
@@ -475,21 +475,21 @@ def _unquoted(parser: Parser, token: Token) -> str:
     inner = token.text[quotes:-quotes]
     out, at = "", 0
     while at < len(inner):
-        one = inner[at]
-        if one == "\\":
+        item = inner[at]
+        if item == "\\":
             plain = UNESCAPES.get(inner[at + 1])
             if plain is not None:
-                one, at = plain, at + 1
+                item, at = plain, at + 1
             else:
                 octal = re.match("[0-3][0-7]{2}", inner[at + 1 :])
                 if octal is None:
                     parser.refuse(
                         "an escape sequence that PyTorch supports", at=token.start + quotes + at, found=repr(inner[at : at + 2])
                     )
-                one, at = chr(int(octal.group(), 8)), at + 3
-        elif not one.isascii():
-            parser.refuse("ASCII", at=token.start + quotes + at, found=repr(one))
-        out += one
+                item, at = chr(int(octal.group(), 8)), at + 3
+        elif not item.isascii():
+            parser.refuse("ASCII", at=token.start + quotes + at, found=repr(item))
+        out += item
         at += 1
     return out
 
@@ -502,15 +502,15 @@ def _nearest(word: str) -> str:
     return f" (perhaps {' or '.join(near)})" if near else ""
 
 
-def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) -> None:
+def _follows(parser: Parser, before: list[Argument], argument: Argument, start: int) -> None:
     """Refuse an argument without a default after one that has one. As in PyTorch, lists and keyword-only arguments are exempt."""
     if (
-        one.default is None
-        and not one.kwarg_only
-        and one.type.kind != "list"
+        argument.default is None
+        and not argument.kwarg_only
+        and argument.type.kind != "list"
         and any(other.default is not None for other in before)
     ):
-        parser.refuse("a default, since an earlier argument has one", at=start, found=repr(one.name))
+        parser.refuse("a default, since an earlier argument has one", at=start, found=repr(argument.name))
 
 
 def read_quickly(text: str, *, recorded: bool) -> Schema | None:
@@ -539,34 +539,34 @@ def read_quickly(text: str, *, recorded: bool) -> Schema | None:
     kwarg_only = seen_default = False
     if middle:
         for piece in rest[:middle].split(", "):
-            one = kept.get(piece)
-            if one is None:
+            item = kept.get(piece)
+            if item is None:
                 if piece == "*":
                     kwarg_only = True
                     kept = _ARGUMENTS[behind + 2]
                     continue
-                one = _alone(piece, kwarg_only=kwarg_only, recorded=recorded)
-                if one is None:
+                item = _alone(piece, kwarg_only=kwarg_only, recorded=recorded)
+                if item is None:
                     return None
                 if len(kept) < _MOST:
-                    kept[piece] = one
-            if one.default is not None:
+                    kept[piece] = item
+            if item.default is not None:
                 seen_default = True
-            elif seen_default and not kwarg_only and one.type.kind != "list":
+            elif seen_default and not kwarg_only and item.type.kind != "list":
                 return None
-            arguments.append(one)
-    said = rest[middle + 5 :]
-    returns = _RETURNS[behind].get(said)
+            arguments.append(item)
+    message = rest[middle + 5 :]
+    returns = _RETURNS[behind].get(message)
     if returns is None:
         try:
-            parser = Parser(said, recorded=recorded)
+            parser = Parser(message, recorded=recorded)
             returns = parser.returned()
         except SchemaError:
             return None
         if parser.fresh:  # Tensor! creates a new set, numbered across the whole schema
             return None
         if len(_RETURNS[behind]) < _MOST:
-            _RETURNS[behind][said] = returns
+            _RETURNS[behind][message] = returns
     return Schema(
         name, overload, tuple(arguments), returns[0], is_vararg=False, is_varret=returns[1], returns_spelling=returns[2]
     )
@@ -575,7 +575,7 @@ def read_quickly(text: str, *, recorded: bool) -> Schema | None:
 def _alone(piece: str, *, kwarg_only: bool, recorded: bool) -> Argument | None:
     try:
         parser = Parser(piece, recorded=recorded)
-        one = parser.argument(kwarg_only=kwarg_only)
+        item = parser.argument(kwarg_only=kwarg_only)
     except SchemaError:
         return None
-    return one if parser.token.kind == "end" and not parser.fresh else None
+    return item if parser.token.kind == "end" and not parser.fresh else None

@@ -67,10 +67,10 @@ _MADE: Final[dict[tuple[str, str, tuple[SchemaType, ...]], SchemaType]] = {}
 
 def _made(kind: str, text: str, contained: tuple[SchemaType, ...] = (), fake: SchemaType | None = None) -> SchemaType:
     key = (kind, text, contained)
-    found = _MADE.get(key)
-    if found is None:
-        found = _MADE[key] = SchemaType(kind, text, contained, fake)
-    return found
+    result = _MADE.get(key)
+    if result is None:
+        result = _MADE[key] = SchemaType(kind, text, contained, fake)
+    return result
 
 
 ANY: Final = _made("any", "Any")
@@ -141,7 +141,7 @@ def dict_of(key: SchemaType, value: SchemaType) -> SchemaType:
 
 def tuple_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``(inner, ...)``."""
-    return _made("tuple", f"({', '.join(one.text for one in inner)})", inner)
+    return _made("tuple", f"({', '.join(item.text for item in inner)})", inner)
 
 
 def single_of(kind: str, inner: SchemaType) -> SchemaType:
@@ -158,7 +158,7 @@ def optional_of(inner: SchemaType) -> SchemaType:
     if len(types) == 2:
         inner = types[0] if types[0] is not NONE else types[1]
     elif inner is not NUMBER and not (inner.kind == "union" and len(inner.contained) == 3 and _holds(inner, NUMBER)):
-        inner = union_of(tuple(one for one in types if not subtype(one, NONE)))
+        inner = union_of(tuple(type_ for type_ in types if not subtype(type_, NONE)))
     else:
         inner = NUMBER
     return _made("optional", f"{inner.text}?", (inner,), fake)
@@ -172,7 +172,7 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
             f"a Union in which no type includes all the others, not one whose types are all contained in {types[0].text}"
         )
     if NONE in types:
-        if len(types) == 4 and all(one in types for one in _NUMBERS):
+        if len(types) == 4 and all(number in types for number in _NUMBERS):
             return optional_of(NUMBER)
         if len(types) == 2:
             return optional_of(types[0] if types[0] is not NONE else types[1])
@@ -181,30 +181,30 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
 
 def _union_text(types: tuple[SchemaType, ...]) -> str:
     # If a number in a Union is printed as Scalar, 2.13.0 leaves its comma at the end.
-    numbers = all(one in types for one in _NUMBERS)
+    numbers = all(number in types for number in _NUMBERS)
     out, printed = "Union(", False
-    for at, one in enumerate(types):
-        if not numbers or one not in _NUMBERS:
+    for at, type_ in enumerate(types):
+        if not numbers or type_ not in _NUMBERS:
             if at:
                 out += ", "
                 printed = True
-            out += one.text
+            out += type_.text
     if numbers:
         out += ", Scalar" if printed else "Scalar"
     return out + ")"
 
 
-def _flat(one: SchemaType) -> list[SchemaType]:
-    if one.kind == "union":
-        return [inner for each in one.contained for inner in _flat(each)]
-    if one.kind == "optional":
-        return [*_flat(one.contained[0]), NONE]
-    return list(_NUMBERS) if one is NUMBER else [one]
+def _flat(item: SchemaType) -> list[SchemaType]:
+    if item.kind == "union":
+        return [inner for each in item.contained for inner in _flat(each)]
+    if item.kind == "optional":
+        return [*_flat(item.contained[0]), NONE]
+    return list(_NUMBERS) if item is NUMBER else [item]
 
 
 def _standard(types: tuple[SchemaType, ...]) -> tuple[SchemaType, ...]:
     """The types of a Union: flattened, without subtypes of each other, sorted."""
-    left = [inner for one in types for inner in _flat(one)]
+    left = [inner for type_ in types for inner in _flat(type_)]
     end = len(left) - 1
     for at in range(len(left) - 1, 0, -1):
         for before in range(min(at - 1, end), -1, -1):
@@ -214,46 +214,46 @@ def _standard(types: tuple[SchemaType, ...]) -> tuple[SchemaType, ...]:
                 left[at] = left[end]
                 end -= 1
                 break
-    return tuple(sorted(left[: end + 1], key=lambda one: (_ORDER[one.kind], one.text)))
+    return tuple(sorted(left[: end + 1], key=lambda item: (_ORDER[item.kind], item.text)))
 
 
-def _supertype(one: SchemaType, other: SchemaType) -> SchemaType | None:
-    if subtype(one, NONE) != subtype(other, NONE):
+def _supertype(item: SchemaType, other: SchemaType) -> SchemaType | None:
+    if subtype(item, NONE) != subtype(other, NONE):
         return None
-    return _unified(one, other)
+    return _unified(item, other)
 
 
-def _unified(one: SchemaType, other: SchemaType) -> SchemaType | None:
+def _unified(item: SchemaType, other: SchemaType) -> SchemaType | None:
     """The type that accepts both, if PyTorch finds one without creating a Union."""
-    if subtype(one, other):
+    if subtype(item, other):
         return other
-    if subtype(other, one):
-        return one
-    if subtype(one, NONE):
+    if subtype(other, item):
+        return item
+    if subtype(item, NONE):
         return optional_of(other)
     if subtype(other, NONE):
-        return optional_of(one)
-    if one.kind == "optional" or other.kind == "optional":
-        single, rest = (one, other) if one.kind == "optional" else (other, one)
+        return optional_of(item)
+    if item.kind == "optional" or other.kind == "optional":
+        single, rest = (item, other) if item.kind == "optional" else (other, item)
         inner = _unified(single.contained[0], rest)
         if inner is not None:
             return optional_of(inner)
-    if one.kind == other.kind == "tuple":
-        if len(one.contained) != len(other.contained):
+    if item.kind == other.kind == "tuple":
+        if len(item.contained) != len(other.contained):
             return None
-        inners = [_unified(a, b) for a, b in zip(one.contained, other.contained, strict=True)]
-        found = tuple(inner for inner in inners if inner is not None)
-        return tuple_of(found) if len(found) == len(inners) else None
-    if one.kind == other.kind == "future":
-        inner = _unified(one.contained[0], other.contained[0])
+        inners = [_unified(a, b) for a, b in zip(item.contained, other.contained, strict=True)]
+        result = tuple(inner for inner in inners if inner is not None)
+        return tuple_of(result) if len(result) == len(inners) else None
+    if item.kind == other.kind == "future":
+        inner = _unified(item.contained[0], other.contained[0])
         return single_of("Future", inner) if inner is not None else None
     return None
 
 
-def _holds(union: SchemaType, one: SchemaType) -> bool:
-    if one is NUMBER:
+def _holds(union: SchemaType, item: SchemaType) -> bool:
+    if item is NUMBER:
         return all(_holds(union, number) for number in _NUMBERS)
-    return any(subtype(one, inner) for inner in union.contained)
+    return any(subtype(item, inner) for inner in union.contained)
 
 
 def same(one: SchemaType, other: SchemaType) -> bool:
@@ -277,12 +277,12 @@ def same(one: SchemaType, other: SchemaType) -> bool:
     return all(same(a, b) for a, b in zip(one.contained, other.contained, strict=True))
 
 
-def _plain_subtype(one: SchemaType, other: SchemaType) -> bool:
-    if other is ANY or same(one, other):
+def _plain_subtype(item: SchemaType, other: SchemaType) -> bool:
+    if other is ANY or same(item, other):
         return True
     if other.kind == "optional":
-        return subtype(one, other.contained[0])
-    return other.kind == "union" and any(subtype(one, inner) for inner in other.contained)
+        return subtype(item, other.contained[0])
+    return other.kind == "union" and any(subtype(item, inner) for inner in other.contained)
 
 
 def subtype(one: SchemaType, other: SchemaType) -> bool:

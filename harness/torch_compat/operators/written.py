@@ -48,8 +48,8 @@ class Written:
 
     def _measured(self, program: str, release: str) -> int | None:
         """The version of a saved program; None if the release could not write it."""
-        said = self._constants.value(MEASURED + program, release)
-        return None if said is None else int(said[1])
+        message = self._constants.value(MEASURED + program, release)
+        return None if message is None else int(message[1])
 
     def versions(self, operator: str, release: str) -> tuple[int, ...]:
         """Every version with which a release writes an operator (``aten::div.Tensor``), its own first."""

@@ -34,9 +34,9 @@ def brief(value: Any, longest: int = 80) -> str:
     length = 0
     left: list[tuple[str | None, Any]] = [(None, value)]
     while left and length <= longest:
-        text, one = left.pop()
+        text, item = left.pop()
         if text is None:
-            text, inner = _begun(one, longest - length + 1)
+            text, inner = _begun(item, longest - length + 1)
             left.extend(reversed(inner))
         out.append(text)
         length += len(text)

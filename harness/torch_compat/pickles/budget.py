@@ -68,8 +68,8 @@ class UnpicklingBudget:
             if key.__class__ not in SAFE_KEYS and self._weak(key):
                 self.weak_keys -= 1
                 if self.weak_keys < 0:
-                    said = "has too many keys with attacker-controlled hashes (large numbers, or tuples of them)"
-                    raise Unsafe(said, code="too-large")
+                    message = "has too many keys with attacker-controlled hashes (large numbers, or tuples of them)"
+                    raise Unsafe(message, code="too-large")
 
     def _weak(self, key: Any) -> bool:
         if key.__class__ is int:

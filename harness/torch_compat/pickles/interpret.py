@@ -51,38 +51,38 @@ def _ordered(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) ->
     return _filled(Dict(target), target, args, budget)
 
 
-def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
+def _filled(value: Dict, target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     given = args[-1]
     if given.__class__ is dict or given.__class__ is Dict:  # its keys are checked
         budget.copy(len(given))
-        made.update(given)
-        return made
+        value.update(given)
+        return value
     if given.__class__ is not list:
         return _described(target, args)
     budget.copy(len(given))  # before they are inspected: many calls may share them
     if any(pair.__class__ not in {list, tuple} or len(pair) != 2 for pair in given):
         return _described(target, args)
     budget.keys([pair[0] for pair in given])
-    made.update(given)
-    return made
+    value.update(given)
+    return value
 
 
 def _defaultdict(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if not args:
         return Dict(target)
-    made = Dict(target, args[0])
-    return made if len(args) == 1 else _filled(made, target, args, budget) if len(args) == 2 else _described(target, args)
+    result = Dict(target, args[0])
+    return result if len(args) == 1 else _filled(result, target, args, budget) if len(args) == 2 else _described(target, args)
 
 
 def _deque(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     items, maxlen = (*args, None, None)[:2]
     if len(args) > 2 or items.__class__ not in {type(None), list, tuple} or maxlen.__class__ not in {type(None), int}:
         return _described(target, args)
-    made = Deque(target, maxlen)
+    result = Deque(target, maxlen)
     if items:
         budget.copy(len(items))
-        made.extend(items)
-    return made
+        result.extend(items)
+    return result
 
 
 def _set(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
@@ -190,24 +190,24 @@ def dtype_name(found: Any) -> str | None:
     return None
 
 
-def _sizes(found: Any) -> Any:
+def _sizes(value: Any) -> Any:
     """Sizes of a shape, as a tuple of int; None if they are none.
 
     Raises:
         Corrupt: one is negative or has more than 63 bits.
     """
-    if found.__class__ is not tuple:
-        if found.__class__ is not Size and found.__class__ is not list:
+    if value.__class__ is not tuple:
+        if value.__class__ is not Size and value.__class__ is not list:
             return None
-        _few(len(found))
-        found = tuple(found)
-    _few(len(found))
-    for size in found:
+        _few(len(value))
+        value = tuple(value)
+    _few(len(value))
+    for size in value:
         if size.__class__ is not int:
             return None
         if not 0 <= size < MAX:
-            raise Corrupt(f"has a tensor of shape {_short(found)}", code="bad-tensor")
-    return found
+            raise Corrupt(f"has a tensor of shape {_short(value)}", code="bad-tensor")
+    return value
 
 
 def _few(dimensions: int) -> None:
@@ -215,25 +215,25 @@ def _few(dimensions: int) -> None:
         raise Corrupt(f"has a tensor or array with {dimensions} dimensions; the maximum is {MOST_DIMENSIONS}", code="bad-tensor")
 
 
-def _strides(found: Any, shape: tuple[int, ...]) -> Any:
-    if found.__class__ is not tuple:
-        if found.__class__ is not Size and found.__class__ is not list:
+def _strides(value: Any, shape: tuple[int, ...]) -> Any:
+    if value.__class__ is not tuple:
+        if value.__class__ is not Size and value.__class__ is not list:
             return None
-        _few(len(found))
-        found = tuple(found)
-    _few(len(found))
-    for stride in found:
+        _few(len(value))
+        value = tuple(value)
+    _few(len(value))
+    for stride in value:
         if stride.__class__ is not int:
             return None
         if not -MAX <= stride < MAX:
             raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
-    if len(found) != len(shape):
-        raise Corrupt(f"has a tensor with {len(shape)} dimensions and {len(found)} strides", code="bad-tensor")
-    return found
+    if len(value) != len(shape):
+        raise Corrupt(f"has a tensor with {len(shape)} dimensions and {len(value)} strides", code="bad-tensor")
+    return value
 
 
-def _short(found: tuple[Any, ...]) -> str:
-    return "(" + ", ".join(map(_size_text, found[:8])) + (", ...)" if found[8:] else ")")
+def _short(value: tuple[Any, ...]) -> str:
+    return "(" + ", ".join(map(_size_text, value[:8])) + (", ...)" if value[8:] else ")")
 
 
 def _size_text(part: Any) -> str:
@@ -294,15 +294,15 @@ def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: UnpicklingBudge
     storage = args[0] if args else None
     if storage.__class__ is not Storage or not 6 <= len(args) <= 7:
         return _described(target, args)
-    made = _tensor(target, args, storage.dtype, args[4])
-    return _metadata(made, args[6]) if len(args) == 7 else made
+    result = _tensor(target, args, storage.dtype, args[4])
+    return _metadata(result, args[6]) if len(args) == 7 else result
 
 
 def _rebuild_tensor_v3(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not 7 <= len(args) <= 8:
         return _described(target, args)
-    made = _tensor(target, args, dtype_name(args[6]), args[4])
-    return _metadata(made, args[7]) if len(args) == 8 else made
+    result = _tensor(target, args, dtype_name(args[6]), args[4])
+    return _metadata(result, args[7]) if len(args) == 8 else result
 
 
 def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
@@ -317,10 +317,10 @@ def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget)
             return _described(target, args)
         scheme = quantizer[0]
         quantizer = (scheme.name if scheme.__class__ is Global else scheme, *quantizer[1:])
-    made = _tensor(target, args, storage.dtype, args[-2])
-    if made.__class__ is Tensor:
-        made.quantizer = quantizer
-    return made
+    tensor = _tensor(target, args, storage.dtype, args[-2])
+    if tensor.__class__ is Tensor:
+        tensor.quantizer = quantizer
+    return tensor
 
 
 def _copied(tensor: Tensor) -> Tensor:
@@ -334,12 +334,12 @@ def _copied(tensor: Tensor) -> Tensor:
 def _rebuild_parameter(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not 1 <= len(args) <= 4 or args[0].__class__ is not Tensor:
         return _described(target, args)
-    made = _copied(args[0])
-    made.parameter = True
-    made.requires_grad = args[1] is True if len(args) > 1 else True
+    tensor = _copied(args[0])
+    tensor.parameter = True
+    tensor.requires_grad = args[1] is True if len(args) > 1 else True
     if len(args) == 4:
-        made.state = args[3]
-    return made
+        tensor.state = args[3]
+    return tensor
 
 
 def _rebuild_sparse(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
@@ -413,15 +413,15 @@ def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: Unpickling
     function, kind, inner, state = args
     if function.rebuild is None or function.rebuild is _rebuild_from_type:  # only hostile pickles nest it, without end
         return _described(target, args)
-    made = function.rebuild(function, inner, budget)
-    if made.__class__ is not Tensor:
+    tensor = function.rebuild(function, inner, budget)
+    if tensor.__class__ is not Tensor:
         return _described(target, args)
     if kind.__class__ is Global and kind.name == "Parameter" and kind.module == "torch.nn.parameter":
-        made.parameter = True
+        tensor.parameter = True
     elif kind.__class__ is not Global or kind.name != "Tensor" or kind.module != "torch":
-        made.subclass = kind
-    made.state = state
-    return made
+        tensor.subclass = kind
+    tensor.state = state
+    return tensor
 
 
 # ------------------------------------------------------------------------------------------------------------------------ numpy
@@ -451,9 +451,9 @@ def _numpy_frombuffer(target: Global, args: tuple[Any, ...], _: UnpicklingBudget
 def _build_array(array: NumpyArray, state: Any) -> None:
     if state.__class__ is tuple and len(state) == 5:
         _, shape, dtype, fortran, data = state
-        found = _sizes(shape)
-        if found is not None and dtype.__class__ is NumpyDtype:
-            array.shape, array.dtype, array.fortran, array.data = found, dtype, fortran is True, data
+        result = _sizes(shape)
+        if result is not None and dtype.__class__ is NumpyDtype:
+            array.shape, array.dtype, array.fortran, array.data = result, dtype, fortran is True, data
             return
     raise Corrupt("has a NumPy array with an invalid state", code="bad-build")
 
@@ -465,24 +465,24 @@ def _build_dtype(dtype: NumpyDtype, state: Any) -> None:
     raise Corrupt("has a NumPy dtype with an invalid state", code="bad-build")
 
 
-def build(made: Any, state: Any) -> None:
+def build(value: Any, state: Any) -> None:
     """Apply ``BUILD`` to an object.
 
     Raises:
         Corrupt: this kind of object has no state.
         Unsafe: it would change a class or a function for the whole process.
     """
-    kind = made.__class__
+    kind = value.__class__
     if kind is Described:
-        made.state = state if made.state is None else (made.state, state)  # a second one adds to the first
+        value.state = state if value.state is None else (value.state, state)  # a second one adds to the first
     elif kind is Dict or kind is Tensor or kind is Deque:
-        made.state = state
+        value.state = state
     elif kind is NumpyArray:
-        _build_array(made, state)
+        _build_array(value, state)
     elif kind is NumpyDtype:
-        _build_dtype(made, state)
+        _build_dtype(value, state)
     elif kind is Global:
-        raise Unsafe(f"would set attributes of {made.path} for the whole process", code="changes-global")
+        raise Unsafe(f"would set attributes of {value.path} for the whole process", code="changes-global")
     elif kind is PersistentId or kind is ModuleSource or kind is NumpyScalar:
         raise Corrupt(f"sets the state of a value of type {kind.__name__}", code="bad-build")
     else:
@@ -507,19 +507,19 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
         key = str(key) if key.__class__ is int and -MAX < key < MAX else None
     known = kind.storage if kind.__class__ is Global else None
     if known is None or key is None or location is None or numel.__class__ is not int:
-        said = kind.path if kind.__class__ is Global else f"a value of type {kind.__class__.__name__}"
+        text = kind.path if kind.__class__ is Global else f"a value of type {kind.__class__.__name__}"
         types = ", ".join(part.__class__.__name__ for part in pid[2:5])
-        raise Corrupt(f"refers to a storage by {said} and ({types}); expected a class, string, string, int", code="bad-storage")
+        raise Corrupt(f"refers to a storage by {text} and ({types}); expected a class, string, string, int", code="bad-storage")
     type_name, dtype, size = known
     if not 0 <= numel < MAX // size:
         raise Corrupt(f"names a storage of {numel if abs(numel) < MAX * MAX else hex(numel)} elements", code="bad-storage")
-    found = seen.get(key)
-    if found is None or found.numel != numel or found.type_name != type_name:
-        found = Storage(type_name, dtype, key, location, numel, numel * size)
-        seen[key] = found
-        storages.append(found)
+    storage = seen.get(key)
+    if storage is None or storage.numel != numel or storage.type_name != type_name:
+        storage = Storage(type_name, dtype, key, location, numel, numel * size)
+        seen[key] = storage
+        storages.append(storage)
     view = pid[5] if len(pid) == 6 else None
-    return found if view is None else _view(found, view, seen)
+    return storage if view is None else _view(storage, view, seen)
 
 
 def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
@@ -533,12 +533,12 @@ def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
     key, offset, numel = view
     if not 0 <= offset <= root.numel or not 0 <= numel <= root.numel - offset:
         raise Corrupt(f"refers to a part outside its storage of {root.numel} elements", code="bad-storage")
-    found = seen.get((root.key, key, offset, numel))
-    if found is None:
+    result = seen.get((root.key, key, offset, numel))
+    if result is None:
         size = ELEMENT_SIZES[root.dtype]
-        found = Storage(root.type_name, root.dtype, key, root.location, numel, numel * size, root, offset)
-        seen[root.key, key, offset, numel] = found
-    return found
+        result = Storage(root.type_name, root.dtype, key, root.location, numel, numel * size, root, offset)
+        seen[root.key, key, offset, numel] = result
+    return result
 
 
 REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], UnpicklingBudget], Any]] = {

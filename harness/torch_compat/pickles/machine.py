@@ -107,10 +107,10 @@ def _plain_persistent(pid: Any, sources: dict[Any, ModuleSource]) -> Any:
     if pid.__class__ is tuple and len(pid) == 4 and (pid[0] == "module" or pid[0] == b"module"):
         _, kind, file, source = pid
         if kind.__class__ is Global and file.__class__ in {str, type(None)} and source.__class__ in {str, type(None)}:
-            found = sources.get((kind, file, source))
-            if found is None:
-                found = sources[kind, file, source] = ModuleSource(kind, file, source)
-            return found
+            result = sources.get((kind, file, source))
+            if result is None:
+                result = sources[kind, file, source] = ModuleSource(kind, file, source)
+            return result
     return PersistentId(pid)
 
 
@@ -186,12 +186,12 @@ def _left(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
 def _first(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
     """Limits for the first pickle of a file whose budget is mostly unspent; shared by files of the same size."""
     key = allowance.size // MB, allowance.whole
-    found = _fresh.get(key)
-    if found is None or found.work > 2 * allowance.work:
-        found = _left(limits, allowance)
+    result = _fresh.get(key)
+    if result is None or result.work > 2 * allowance.work:
+        result = _left(limits, allowance)
         if len(_fresh) < MOST_FRESH:
-            _fresh[key] = found
-    return found
+            _fresh[key] = result
+    return result
 
 
 def _run(
@@ -214,7 +214,7 @@ def _run(
     plain = 0  # bytes of those that are no texts
     slow = 0  # rare opcodes
     window = len(data)
-    made = 0
+    product = 0
     highest = 0
     op = -1
     notes = Notes(limits)
@@ -229,13 +229,13 @@ def _run(
         while True:
             if i >= stop:
                 # the limits, and whether the window has to move
-                if made or carried or i + base > start:  # not before the first opcode
+                if product or carried or i + base > start:  # not before the first opcode
                     if i + base - start - carried > limits.operations:
                         raise Unsafe(f"has more than {limits.operations} bytes of opcodes", code="too-large")
-                    if made + len(marks) > limits.objects or len(memo) > limits.memo:
+                    if product + len(marks) > limits.objects or len(memo) > limits.memo:
                         raise _too_many(limits)
                     if (
-                        BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work
+                        BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * product + notes.work
                         > limits.work
                     ):
                         raise _too_costly()
@@ -293,7 +293,7 @@ def _run(
                         args = (args,)  # a member of an enumeration: TorchScript writes its value, and no tuple around it
                     if called.get(id(func)) != len(args):
                         notes.called(func, args, called)
-                    made += 1
+                    product += 1
                     stack[-1] = Described("reduce", func, args) if rebuild is None else rebuild(func, args, budget)
                     i += 1
                     continue
@@ -315,14 +315,14 @@ def _run(
                             continue
                         raise _cut_off("has an unterminated global name")
                     raw = data[i:j]
-                    found = known.get(raw)
-                    stack.append(notes.named(raw) if found is None else found)
+                    result = known.get(raw)
+                    stack.append(notes.named(raw) if result is None else result)
                     i = j + 1
                     continue
                 if op == 81:  # BINPERSID
                     pid = stack.pop()
                     i += 1
-                    made += 1
+                    product += 1
                     if pid.__class__ is tuple and pid and (pid[0] == "storage" or pid[0] == b"storage"):
                         if persistent is None:
                             stack.append(storage_of(pid, notes.seen, notes.storages))
@@ -332,11 +332,11 @@ def _run(
                     if persistent is None:
                         stack.append(_plain_persistent(pid, notes.sources))
                     else:
-                        found = persistent(pid)
-                        if found.__class__ is Storage and id(found) not in notes.keys:
-                            notes.keys.add(id(found))
-                            notes.storages.append(found)
-                        stack.append(found)
+                        result = persistent(pid)
+                        if result.__class__ is Storage and id(result) not in notes.keys:
+                            notes.keys.add(id(result))
+                            notes.storages.append(result)
+                        stack.append(result)
                     continue
                 if op == 78:  # NONE
                     stack.append(None)
@@ -348,7 +348,7 @@ def _run(
                     break
                 if op == 93:  # EMPTY_LIST
                     stack.append([])
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 71:  # BINFLOAT
@@ -362,7 +362,7 @@ def _run(
                     state = stack.pop()
                     notes.target("build", stack[-1])
                     build(stack[-1], state)
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 101 or op == 97:  # noqa: PLR1714 - APPENDS, APPEND
@@ -402,12 +402,12 @@ def _run(
                     items = stack
                     stack = marks.pop()
                     stack.append(tuple(items))
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 133:  # TUPLE1
                     stack[-1] = (stack[-1],)
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 137:  # NEWFALSE
@@ -416,12 +416,12 @@ def _run(
                     continue
                 if op == 134:  # TUPLE2
                     stack[-2:] = [(stack[-2], stack[-1])]
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 125:  # EMPTY_DICT
                     stack.append({})
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 117 or op == 115:  # noqa: PLR1714 - SETITEMS, SETITEM
@@ -457,7 +457,7 @@ def _run(
                     continue
                 if op == 135:  # TUPLE3
                     stack[-3:] = [(stack[-3], stack[-2], stack[-1])]
-                    made += 1
+                    product += 1
                     i += 1
                     continue
                 if op == 129 or op == 146:  # noqa: PLR1714 - NEWOBJ, NEWOBJ_EX
@@ -477,7 +477,7 @@ def _run(
                     if func.__class__ not in CLASSLIKE:
                         raise Corrupt(f"creates an object whose class has type {func.__class__.__name__}", code="bad-call")
                     notes.event("newobj", func, func)
-                    made += 1
+                    product += 1
                     if (
                         func.__class__ is Global
                         and not kwargs
@@ -561,10 +561,10 @@ def _run(
                 elif op == 105:  # INST
                     items = stack
                     stack = marks.pop()
-                    made += 1
+                    product += 1
                     stack.append(Described("instance", notes.named(line), tuple(items)))
                 elif op == 80:  # PERSID
-                    made += 1
+                    product += 1
                     pid = ascii_text(line)
                     notes.persistent(pid)
                     stack.append(PersistentId(pid) if persistent is None else persistent(pid))
@@ -592,16 +592,16 @@ def _run(
                 stack.append(notes.named_as(module, text))
             elif op == 143:  # EMPTY_SET
                 stack.append(set())
-                made += 1
+                product += 1
             elif op in {144, 145, 108, 100, 49, 111}:  # what takes everything down to the mark
                 items = stack
                 stack = marks.pop()
-                made += 1
+                product += 1
                 if op == 108:  # LIST
                     stack.append(items)
                 elif op == 144:  # ADDITEMS
                     budget.keys(items)
-                    made += len(items) >> 1  # a set of five takes as much as four lists
+                    product += len(items) >> 1  # a set of five takes as much as four lists
                     into = stack[-1]
                     if into.__class__ is set:
                         into.update(items)
@@ -612,7 +612,7 @@ def _run(
                         raise Corrupt(f"adds to a value of type {into.__class__.__name__}", code="bad-build")
                 elif op == 145:  # FROZENSET
                     budget.keys(items)
-                    made += len(items) >> 1
+                    product += len(items) >> 1
                     stack.append(frozenset(items))
                 elif op == 100:  # DICT
                     if len(items) % 2:
@@ -647,27 +647,27 @@ def _run(
         place[0] = base + at
         if at + 1 + WIDTHS.get(op, 0) > end or (op == 113 and i > at):  # or nothing comes behind a BINPUT
             raise _cut_off() from None
-        said = f"{OPCODES.get(op)} needs a mark or more items than the stack has"
-        raise Corrupt(said, code="pickle-stack") from None
+        message = f"{OPCODES.get(op)} needs a mark or more items than the stack has"
+        raise Corrupt(message, code="pickle-stack") from None
     except KeyError as error:
         place[0] = base + at
         raise Corrupt(f"takes {error.args[0]!r} from the memo, which has no such entry", code="pickle-memo") from None
     except UnicodeDecodeError as error:
         place[0] = base + at
         raise Corrupt(f"contains text that is not UTF-8: {error.reason}", code="bad-text") from None
-    if made >= limits.depth:
+    if product >= limits.depth:
         place[0] = base + at
         deepest = depth(value, limits.depth)
         if deepest > limits.depth:
             raise Unsafe(f"nests values more than {limits.depth} levels deep", code="too-deep")
-    if made > limits.objects or len(memo) > limits.memo:
+    if product > limits.objects or len(memo) > limits.memo:
         place[0] = base + at
         raise _too_many(limits)
     if allowance is not None:
         place[0] = base + at
         if 2 * carried - plain > limits.memory:
             raise _too_long(limits)
-        allowance.objects -= made
+        allowance.objects -= product
         allowance.memo -= len(memo)
         allowance.memory -= 2 * carried - plain
         allowance.copied -= limits.copied - budget.copied
@@ -676,7 +676,7 @@ def _run(
             BYTE * (base + i - start - carried)
             + (carried >> 4)
             + SLOW * slow
-            + MADE * made
+            + MADE * product
             + NAMED * len(notes.globals)
             + STORAGE * len(notes.storages)
         )
@@ -699,13 +699,13 @@ def _too_costly() -> Unsafe:
 
 
 def _too_long(limits: PickleLimits) -> Unsafe:
-    said = f"has strings and byte strings that take more than the limit of {limits.memory} bytes"
-    return Unsafe(said, code="too-large")
+    message = f"has strings and byte strings that take more than the limit of {limits.memory} bytes"
+    return Unsafe(message, code="too-large")
 
 
 def _memo(index: int, so_far: int) -> Unsafe:
-    said = f"memoizes at index {index} after only {so_far} bytes: other readers would allocate memory up to that index"
-    return Unsafe(said, code="too-large")
+    message = f"memoizes at index {index} after only {so_far} bytes: other readers would allocate memory up to that index"
+    return Unsafe(message, code="too-large")
 
 
 def _longer(view: bytes | memoryview, base: int, at: int, need: int, total: int) -> tuple[bytes, int, int, int, int]:

@@ -55,12 +55,12 @@ _lines: list[dict[bytes, tuple[Global, UnpicklerEvent]]] = [{} for _ in range(6)
 
 def _global(module: str, name: str) -> Global:
     """The one object for a name; the table is bounded, since names are chosen by files."""
-    found = _globals.get((module, name))
-    if found is None:
-        found = Global(module, name, REBUILDERS.get(f"{module}.{name}"))
+    result = _globals.get((module, name))
+    if result is None:
+        result = Global(module, name, REBUILDERS.get(f"{module}.{name}"))
         if len(_globals) < INTERNED and len(module) + len(name) <= SHORT:
-            _globals[module, name] = found
-    return found
+            _globals[module, name] = result
+    return result
 
 
 def _python3(module: str, name: str) -> tuple[str, str]:
@@ -79,15 +79,15 @@ _PARAMETER = _global("torch.nn.parameter", "Parameter")
 _TENSOR = _global("torch", "Tensor")
 
 
-def _class_of(made: Any) -> Any:
+def _class_of(value: Any) -> Any:
     """The class of an object on the stack, as a Global; a text if a pickle cannot name its class."""
-    kind = made.__class__
+    kind = value.__class__
     if kind is Dict or kind is Deque:
-        return made.type
+        return value.type
     if kind is Tensor:
-        return made.subclass if made.subclass.__class__ is Global else _PARAMETER if made.parameter else _TENSOR
+        return value.subclass if value.subclass.__class__ is Global else _PARAMETER if value.parameter else _TENSOR
     if kind is Described:
-        return made.target if made.target.__class__ is Global else "object"
+        return value.target if value.target.__class__ is Global else "object"
     return _CLASSES.get(kind) or kind.__name__
 
 
@@ -139,15 +139,15 @@ class Notes:
     def _named(self, module: str, name: str) -> tuple[Global, UnpicklerEvent]:
         """The global by its Python 3 name; records that it was named, as spelled."""
         spelled = _global(module, name)
-        found = _global(*_python3(module, name)) if self.protocol < 3 else spelled
-        return found, UnpicklerEvent("global", spelled, self.protocol)
+        result = _global(*_python3(module, name)) if self.protocol < 3 else spelled
+        return result, UnpicklerEvent("global", spelled, self.protocol)
 
-    def _noted(self, found: Global, event: UnpicklerEvent) -> Global:
+    def _noted(self, value: Global, event: UnpicklerEvent) -> Global:
         if id(event.subject) not in self.keys:
             self.keys.add(id(event.subject))
             self.events.append(event)  # which keeps it alive, and its identity its own
-        self.globals[id(found)] = found
-        return found
+        self.globals[id(value)] = value
+        return value
 
     def named_as(self, module: str, name: str) -> Global:
         """The global of two texts."""
@@ -164,10 +164,10 @@ class Notes:
                 self.arities.add((args[0].path, len(args[2])))
                 called[id(func)] = -1  # to look again the next time
 
-    def target(self, kind: str, made: Any) -> None:
+    def target(self, kind: str, value: Any) -> None:
         """Record a change to an object: ``BUILD``, ``APPEND``, ``SETITEM``."""
-        found = _class_of(made)
-        self.event(kind, found, found)
+        result = _class_of(value)
+        self.event(kind, result, result)
 
     def persistent(self, pid: Any) -> None:
         """Record a persistent id that names no storage."""

@@ -457,6 +457,6 @@ def depth(value: Any, limit: int) -> int:
 
 def tensors(value: Any) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
     """Yield every tensor in a value once, with its path, without the parts of tensors."""
-    for keys, found in _visited(value, lambda part: part.__class__ is not Tensor):
-        if found.__class__ is Tensor:
-            yield tuple(keys), found
+    for keys, result in _visited(value, lambda part: part.__class__ is not Tensor):
+        if result.__class__ is Tensor:
+            yield tuple(keys), result

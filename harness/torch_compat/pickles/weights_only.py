@@ -158,19 +158,19 @@ def _forget() -> None:
 def _named(added: Iterable[Any]) -> dict[str, tuple[str, Any]]:
     if isinstance(added, str):
         raise UsageError(f"{added!r} is a single name; expected a list of names, classes or functions")
-    found = {}
+    results = {}
     for given in added:
-        one, name = given if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str) else (given, "")
-        if isinstance(one, str) and "." in one and not name:
-            path = flat = one
+        item, name = given if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str) else (given, "")
+        if isinstance(item, str) and "." in item and not name:
+            path = flat = item
         elif name and "." in name:
             path = flat = name
-        elif isinstance(getattr(one, "__module__", None), str) and isinstance(getattr(one, "__qualname__", None), str):
-            path, flat = f"{one.__module__}.{one.__qualname__}", f"{one.__module__}.{one.__name__}"
+        elif isinstance(getattr(item, "__module__", None), str) and isinstance(getattr(item, "__qualname__", None), str):
+            path, flat = f"{item.__module__}.{item.__qualname__}", f"{item.__module__}.{item.__name__}"
         else:
             raise UsageError(f"{given!r} is neither a class nor a function, nor the name of one (as 'package.module.Name')")
-        found[path] = (flat, given)
-    return found
+        results[path] = (flat, given)
+    return results
 
 
 # ------------------------------------------------------------------------------------------------------------ tensor subclasses
@@ -193,14 +193,14 @@ def harmless_subclass(module: str, name: str) -> bool:
     if torch is None or holder is None or "." in name:
         return False
     tensor: Any = inspect.getattr_static(torch, "Tensor", None)
-    found: Any = inspect.getattr_static(holder, name, None)
-    if not issubclass(type(tensor), type) or not issubclass(type(found), type(tensor)):
+    result: Any = inspect.getattr_static(holder, name, None)
+    if not issubclass(type(tensor), type) or not issubclass(type(result), type(tensor)):
         return False
-    if found is tensor or tensor not in type.__dict__["__mro__"].__get__(found):
+    if result is tensor or tensor not in type.__dict__["__mro__"].__get__(result):
         return False
-    if any(_own(found, one) is not _own(tensor, one) for one in _OVERRIDES):
+    if any(_own(result, override) is not _own(tensor, override) for override in _OVERRIDES):
         return False
-    return _generic_allocation(found)
+    return _generic_allocation(result)
 
 
 def _own(kind: type, name: str) -> Any:
@@ -246,23 +246,23 @@ def refusals(
     known = tuple([(kind, subject.path if subject.__class__ is Global else _path(subject), how) for kind, subject, how in events])
     # a subclass is judged by what is imported at the moment, which no key tells
     key = None if tensor_subclasses else (known, id(rules), container, torchscript)
-    found = _cache.get(key) if key else None
-    if found is None:
+    result = _cache.get(key) if key else None
+    if result is None:
         told: dict[RestrictedUnpickler, Refusal | None] = {}
-        for one in _alike(rules):
-            if one not in told:
-                told[one] = _refusal(events, one, container, torchscript, tensor_subclasses)
-        found = tuple([told[one] for one in _alike(rules)])
+        for item in _alike(rules):
+            if item not in told:
+                told[item] = _refusal(events, item, container, torchscript, tensor_subclasses)
+        result = tuple([told[entry] for entry in _alike(rules)])
         if key and len(_cache) < CACHED and len(known) <= 100:  # what is kept, files have chosen
-            _cache[key] = found
+            _cache[key] = result
             _kept[key[1]] = rules  # its identity stays its own
-    return found
+    return result
 
 
 @lru_cache(maxsize=8)
 def _alike(rules: tuple[RestrictedUnpickler, ...]) -> tuple[RestrictedUnpickler, ...]:
     """The rules without release names, which no refusal contains: most equal the previous ones."""
-    return tuple([one._replace(release="") for one in rules])
+    return tuple([rule._replace(release="") for rule in rules])
 
 
 _kept: dict[int, tuple[RestrictedUnpickler, ...]] = {}  # by identity
@@ -306,14 +306,14 @@ def allowing(
             path = f"{module}.{name}"
             if path not in rules.globals:
                 wanted.setdefault(path, Global(module, name))
-    found = _refusal(events, rules, container, torchscript=False, tensor_subclasses=False, safe=wanted if rules.adds else {})
-    return tuple(wanted.values()) if found is None else found
+    result = _refusal(events, rules, container, torchscript=False, tensor_subclasses=False, safe=wanted if rules.adds else {})
+    return tuple(wanted.values()) if result is None else result
 
 
 def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[UnpicklerEvent, ...]:
     if isinstance(unpickled, Unpickled):
         return unpickled.events
-    return tuple([event for one in unpickled for event in one.events])
+    return tuple([event for item in unpickled for event in item.events])
 
 
 def _path(subject: Any) -> str:
@@ -331,8 +331,8 @@ def _refusal(
     safe: Mapping[str, Any] | None = None,
 ) -> Refusal | None:
     if torchscript:
-        said = "is a TorchScript archive, which weights_only does not accept here"
-        return None if rules.torchscript else Refusal("torchscript", "", said)
+        message = "is a TorchScript archive, which weights_only does not accept here"
+        return None if rules.torchscript else Refusal("torchscript", "", message)
     if container == "tar" and not rules.tar:
         return Refusal("tar", "", "is a tar archive from torch 0.1, which weights_only does not accept here")
     if safe is None:
@@ -342,19 +342,19 @@ def _refusal(
         kind = event.kind
         subject = event.subject
         if kind == "global":
-            found = _global(subject, event.protocol, rules, safe, subclasses if tensor_subclasses else None)
+            result = _global(subject, event.protocol, rules, safe, subclasses if tensor_subclasses else None)
         elif kind == "opcode":
-            found = None
+            result = None
             if subject not in rules.opcodes:
-                found = Refusal("opcode", subject, f"uses the opcode {subject}")
+                result = Refusal("opcode", subject, f"uses the opcode {subject}")
         elif kind == "persistent":
             if container == "tar" and subject == "str":  # a number in digits, which nobody looks at before it is used
                 continue
-            found = Refusal("persistent-id", subject, f"has a persistent id that is not a storage, but a {subject}")
+            result = Refusal("persistent-id", subject, f"has a persistent id that is not a storage, but a {subject}")
         else:
-            found = _done_to(kind, subject, rules, safe, subclasses)
-        if found is not None:
-            return found
+            result = _done_to(kind, subject, rules, safe, subclasses)
+        if result is not None:
+            return result
     return None
 
 

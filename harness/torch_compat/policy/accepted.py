@@ -157,9 +157,9 @@ class Accepted:
     def lines(self) -> tuple[str, ...]:
         """The lines after the header, sorted."""
         cells = (
-            f"{one.waiver} {one.direction} {one.outcome} {one.options} {one.digest} "
-            f"{NOBODY if one.writers < 0 else self.known.text(one.writers)} {self.known.text(one.readers)} {','.join(one.recipes)}"
-            for one in self.blocks
+            f"{block.waiver} {block.direction} {block.outcome} {block.options} {block.digest} "
+            f"{NOBODY if block.writers < 0 else self.known.text(block.writers)} {self.known.text(block.readers)} {','.join(block.recipes)}"
+            for block in self.blocks
         )
         findings = (f"{waiver} {_FINDING} {digest} {name}" for (waiver, name), digest in self.findings.items())
         return tuple(sorted((*cells, *findings)))
@@ -188,7 +188,7 @@ def pack(cells: Mapping[tuple[str, Direction, str, str, str, str, int], int], kn
             for at, (writers, united) in enumerate(blocks):
                 union = united | readers
                 # Readers in another direction from a writer are not cells, so the block's set may contain them.
-                if all(union & toward(direction, one, everyone) == line[one] for one in (*_bits(writers), writer)):
+                if all(union & toward(direction, bit, everyone) == line[bit] for bit in (*_bits(writers), writer)):
                     blocks[at] = (writers | 1 << writer, union)
                     break
             else:
@@ -247,7 +247,7 @@ def read_accepted(folder: Path) -> Accepted | None:
     before = ""
     for number, line in enumerate(lines[start + 2 :], start + 3):
         try:
-            one = _parse(line, known)
+            item = _parse(line, known)
         except (ValueError, UsageError) as error:
             problems.append(
                 Problem(file, number, "", f"is not a valid line of this file: {error}; found {found(line)}: {ACCEPT}")
@@ -256,10 +256,10 @@ def read_accepted(folder: Path) -> Accepted | None:
         if line <= before:
             problems.append(Problem(file, number, "", f"is out of order: {ACCEPT}"))
         before = line
-        if isinstance(one, Block):
-            blocks.append(one)
+        if isinstance(item, Block):
+            blocks.append(item)
         else:
-            findings[one[0], one[2]] = one[1]
+            findings[item[0], item[2]] = item[1]
     if not problems:
         problems.extend(_twice(file, blocks, known))
     if problems:
@@ -303,9 +303,9 @@ def _hexadecimal(digest: str) -> None:
 def _twice(file: str, blocks: Iterable[Block], known: Known) -> Iterator[Problem]:
     """Yield a problem if two blocks have the same cell with different differences."""
     seen: dict[tuple[str, str, str, int], int] = {}
-    one = Accepted(known, frozenset(), tuple(blocks))
-    for block in one.blocks:
-        for writer, readers in one.members(block):
+    accepted = Accepted(known, frozenset(), tuple(blocks))
+    for block in accepted.blocks:
+        for writer, readers in accepted.members(block):
             for recipe in block.recipes:
                 key = (block.waiver, block.options, recipe, writer)
                 if seen.get(key, 0) & readers:

@@ -222,7 +222,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
             yield entry.problem("'operators' applies only to messages with during = 'running'", "operators")
-        texts = [(one.get("type"), one.get("text")) for one in phrases]
+        texts = [(item.get("type"), item.get("text")) for item in phrases]
         for at, phrase in enumerate(phrases):
             if entry.get("kind") == "error" and texts[at] in texts[:at]:
                 message = f"{found(texts[at][1])} is already listed: each message must have exactly one set of releases"
@@ -291,7 +291,7 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"{version} is planned, but the calendar already has {max(known)}", "version")
         if isinstance(date, dt.date) and not isinstance(date, dt.datetime):
             dated.append((version, date, entry))
-    for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda one: one[0])):
+    for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda item: item[0])):
         if newer_date <= older_date:
             yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} ({older_date})", "date")
 
@@ -380,7 +380,7 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
     known = [name for entry in _of(entries, "deprecation") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "deprecation"):
         name = entry.get("alternative_deprecation")
-        others = [one for one in known if one != entry.get("id")]
+        others = [item for item in known if item != entry.get("id")]
         if isinstance(name, str) and name not in others:
             yield entry.problem(
                 f"there is no other deprecation {found(name)}{suggestion(name, others)}", "alternative_deprecation"

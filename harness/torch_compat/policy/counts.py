@@ -176,18 +176,18 @@ def key_of(waiver: str, operator: str) -> Key:
 
 def counted_tables(entries: Iterable[Entry]) -> set[Key]:
     """Return the keys of everything in a policy that must have an entry; for malformed tables, those that can be determined."""
-    found: set[Key] = set()
+    results: set[Key] = set()
     for entry in entries:
         name = entry.get("id")
         if entry.table == "behavior" and entry.get("outcome") == "unlisted" and isinstance(entry.get("readers"), str):
-            found.add(("operator_gap", entry.get("readers")))
+            results.add(("operator_gap", entry.get("readers")))
         if not isinstance(name, str) or not (entry.table in BY_JUDGING or is_counted(entry)):
             continue
         if entry.table == "operator_waiver":
-            found.update(key_of(name, operator) for operator in _operators(entry))
+            results.update(key_of(name, operator) for operator in _operators(entry))
         else:
-            found.add((entry.table, name))
-    return found
+            results.add((entry.table, name))
+    return results
 
 
 def _operators(entry: Entry) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _operators(entry: Entry) -> Iterator[str]:
     groups = entry.get("covers")
     for at in range(len(groups) if isinstance(groups, list) else 0):
         operators = entry.get("covers", at, "operators")
-        yield from (one for one in operators if isinstance(one, str)) if isinstance(operators, list) else ()
+        yield from (operator for operator in operators if isinstance(operator, str)) if isinstance(operators, list) else ()
 
 
 def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
@@ -223,7 +223,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
         seen.setdefault(key, line)
         newest = max(newest, key)
         if key not in wanted:
-            known = [one for kind, one in wanted if kind == key[0]]
+            known = [item for kind, item in wanted if kind == key[0]]
             yield Problem(lock.file, line, "", f"the policy has no {key[0]} {found(key[1])}{suggestion(key[1], known)}: {ACCEPT}")
         elif count == 0:
             yield Problem(

@@ -96,15 +96,17 @@ def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
 
 def _without_echoes(problems: list[Problem]) -> list[Problem]:
     """Drop all other problems of unfinished lines, whose placeholders are not values yet."""
-    half_done = {(one.file, one.line) for one in problems if one.message.startswith(HALF_DONE)}
-    return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
+    half_done = {(problem.file, problem.line) for problem in problems if problem.message.startswith(HALF_DONE)}
+    return [
+        problem for problem in problems if problem.message.startswith(HALF_DONE) or (problem.file, problem.line) not in half_done
+    ]
 
 
 def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
     releases = _all(tables, CalendarRelease)
-    calendar = Calendar(one for one in releases if one.source is None)
+    calendar = Calendar(release for release in releases if release.source is None)
     fields: dict[str, Any] = {
         kind.field: tuple(_ordered(kind, [table for table in tables if isinstance(table, kind.model)], calendar))
         for kind in REGISTRY
@@ -118,20 +120,22 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         profiles=head.profiles,
         corpus=head.resolved(calendar),
         calendar=calendar,
-        planned=tuple(sorted((one for one in releases if one.source is not None), key=lambda one: one.parsed)),
+        planned=tuple(
+            sorted((release for release in releases if release.source is not None), key=lambda release: release.parsed)
+        ),
         **fields,
         counts={key: count for key, count in counts.items() if isinstance(count, int)},
-        became={(waiver, operator): one for waiver, operator, one in _became(counts)},
+        became={(waiver, operator): item for waiver, operator, item in _became(counts)},
         accepted=accepted,
     )
 
 
 def _became(counts: Counts) -> Iterator[tuple[str, str, str]]:
     """Yield the waiver, the operator, and its new form, for the entries that have one."""
-    for (_, name), one in counts.items():
-        if isinstance(one, str):
+    for (_, name), count in counts.items():
+        if isinstance(count, str):
             waiver, _, operator = name.partition(" ")
-            yield waiver, operator, one
+            yield waiver, operator, count
 
 
 def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:

@@ -48,14 +48,14 @@ MOST_NAMED: Final = 5
 
 
 def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
-    for one, other in pairwise(values):
-        if other < one:
-            raise PydanticCustomError("sorted", "must be sorted: {other} belongs before {one}", {"one": one, "other": other})
+    for item, other in pairwise(values):
+        if other < item:
+            raise PydanticCustomError("sorted", "must be sorted: {other} belongs before {one}", {"one": item, "other": other})
     return values
 
 
 def _in_order(values: tuple[Difference, ...]) -> tuple[Difference, ...]:
-    return tuple(one for one in DIFFERENCES if one in values)
+    return tuple(difference for difference in DIFFERENCES if difference in values)
 
 
 class Covers(Table):
@@ -102,7 +102,7 @@ class OperatorWaiver(Table):
     @cached_property
     def operators(self) -> dict[str, tuple[Difference, ...]]:
         """The change that it covers, by operator; sorted."""
-        return dict(sorted((operator, one.change) for one in self.covers for operator in one.operators))
+        return dict(sorted((operator, item.change) for item in self.covers for operator in item.operators))
 
     def takes(self, one: Changed) -> bool:
         """Whether it covers a change: the same change of the same operator, in the same release."""
@@ -132,7 +132,7 @@ class Changed(NamedTuple):
 
 def digest_of(changes: Iterable[Changed]) -> str:
     """Return the exact change of an operator as 16 hexadecimal digits of SHA-256 over the schemas before and after."""
-    pairs = sorted((one.old or "", one.new or "") for one in changes)
+    pairs = sorted((change.old or "", change.new or "") for change in changes)
     return hashlib.sha256("".join(f"{old}\n{new}\n" for old, new in pairs).encode()).hexdigest()[:16]
 
 
@@ -158,17 +158,17 @@ def apply_waivers(waivers: Iterable[OperatorWaiver], changed: Iterable[Changed],
         if as_of is None or not waiver.expired(as_of):
             known.setdefault((waiver.side, waiver.since), []).append(waiver)
     applied = Applied({}, {}, {})
-    for one in changed:
-        naming = [waiver for waiver in known.get((one.side, one.since), ()) if one.operator in waiver.operators]
+    for item in changed:
+        naming = [waiver for waiver in known.get((item.side, item.since), ()) if item.operator in waiver.operators]
         for waiver in naming:
-            key = (waiver.id, one.operator)
-            if waiver.takes(one):
-                applied.covered[key] = (*applied.covered.get(key, ()), one)
+            key = (waiver.id, item.operator)
+            if waiver.takes(item):
+                applied.covered[key] = (*applied.covered.get(key, ()), item)
             else:
-                applied.otherwise[key] = one
-        fitting = tuple(waiver for waiver in naming if waiver.takes(one))
+                applied.otherwise[key] = item
+        fitting = tuple(waiver for waiver in naming if waiver.takes(item))
         if fitting:
-            applied.by[one] = fitting
+            applied.by[item] = fitting
     return applied
 
 
@@ -193,11 +193,11 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     absent = [operator for operator, changes in covered.items() if not changes]
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
     if others:
-        said = (
-            f"{name} has the change {', '.join(one.change)}, not {', '.join(waiver.operators[name])}"
-            for name, one in others.items()
+        messages = (
+            f"{name} has the change {', '.join(item.change)}, not {', '.join(waiver.operators[name])}"
+            for name, item in others.items()
         )
-        return "another change", f"is for a different change: {_some(said, len(others))}"
+        return "another change", f"is for a different change: {_some(messages, len(others))}"
     if len(absent) == len(covered):
         return "unused", f"covers nothing: no operator that it lists changed in this way with {waiver.since}"
     if absent:
@@ -208,14 +208,14 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     if became is not None:
         new = [changes[0] for name, changes in covered.items() if became.get((waiver.id, name)) != digest_of(changes)]
         if new:
-            said = (f"{one.operator} became {one.new or 'nothing'}" for one in new)
-            return "became something else", f"covers changes that are not in counts.lock: {_some(said, len(new))}"
+            messages = (f"{item.operator} became {item.new or 'nothing'}" for item in new)
+            return "became something else", f"covers changes that are not in counts.lock: {_some(messages, len(new))}"
     return "", ""
 
 
-def _some(said: Iterable[str], count: int) -> str:
+def _some(message: Iterable[str], count: int) -> str:
     """Join the first few of several items, and the number of those left out."""
-    first = [one for _, one in zip(range(MOST_NAMED), said, strict=False)]
+    first = [item for _, item in zip(range(MOST_NAMED), message, strict=False)]
     return "; ".join([*first, f"and {count - len(first)} more"] if count > len(first) else first)
 
 

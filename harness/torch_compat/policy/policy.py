@@ -117,7 +117,7 @@ class Policy:
     corpus: CorpusScope
     calendar: Calendar[CalendarRelease]
     formats: tuple[Format, ...] = _tables(
-        "format", Format, keys=("kind", "version"), order=lambda one, _: (one.kind, one.version),
+        "format", Format, keys=("kind", "version"), order=lambda item, _: (item.kind, item.version),
         releases=(("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     )  # fmt: skip
     messages: tuple[KnownMessage, ...] = _tables("message", KnownMessage)
@@ -126,17 +126,17 @@ class Policy:
     )
     rules: tuple[RuleEntry, ...] = _tables("rule", RuleEntry, order=None, required="nothing would be checked")
     tolerances: tuple[Tolerance, ...] = _tables(
-        "tolerance", Tolerance, keys=(), order=lambda one, _: (one.kind, one.dtype, one.operators, one.families)
+        "tolerance", Tolerance, keys=(), order=lambda item, _: (item.kind, item.dtype, item.operators, item.families)
     )
     behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers", "writers"))
     changes: tuple[Change, ...] = _tables(
-        "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
+        "change", Change, order=lambda item, calendar: (calendar[item.since].date, item.id), releases=(("since",),)
     )
     upgraders: tuple[Upgrader, ...] = _tables("upgrader", Upgrader, order=None, releases=(("old",), ("since",), ("dropped",)))
     timelines: tuple[Timeline, ...] = _tables(
-        "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
+        "timeline", Timeline, keys=(), order=lambda item, _: (KINDS.index(item.kind), item.silent)
     )
-    packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
+    packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda item, _: item.package)
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
@@ -172,22 +172,22 @@ class Policy:
     @cached_property
     def operator_gaps(self) -> dict[str, BehaviorEntry]:
         """The releases whose operators are only partly recorded, with the entry that explains why."""
-        unlisted = (one for one in self.behaviors if one.outcome == "unlisted" and one.readers is not None)
-        return {str(one.readers): one for one in unlisted}
+        unlisted = (entry for entry in self.behaviors if entry.outcome == "unlisted" and entry.readers is not None)
+        return {str(entry.readers): entry for entry in unlisted}
 
     def without_gaps(self) -> Policy:
         """Return this policy without the entries about partly recorded operators."""
-        return replace(self, behaviors=tuple(one for one in self.behaviors if one.outcome != "unlisted"))
+        return replace(self, behaviors=tuple(entry for entry in self.behaviors if entry.outcome != "unlisted"))
 
     @cached_property
     def warnings(self) -> tuple[KnownMessage, ...]:
         """The known warnings of releases."""
-        return tuple(one for one in self.messages if one.kind == "warning")
+        return tuple(message for message in self.messages if message.kind == "warning")
 
     @cached_property
     def wordings(self) -> tuple[KnownMessage, ...]:
         """The errors that releases word differently."""
-        return tuple(one for one in self.messages if one.kind == "error")
+        return tuple(message for message in self.messages if message.kind == "error")
 
     @property
     def releases(self) -> tuple[CalendarRelease, ...]:
@@ -198,7 +198,7 @@ class Policy:
         """Return the date of a release in the calendar, or its planned date; KeyError if the policy has neither."""
         if release in self.calendar:
             return self.calendar[release].date
-        return {one.version: one.date for one in self.planned}[release]
+        return {item.version: item.date for item in self.planned}[release]
 
     @cached_property
     def digest(self) -> str:
@@ -214,7 +214,7 @@ class Policy:
             **{kind.field: [_plain(item) for item in getattr(self, kind.field)] for kind in REGISTRY if kind.field},
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
             "accepted": None if self.accepted is None else self.accepted.text,
-            "became": [[*key, one] for key, one in sorted(self.became.items())],
+            "became": [[*key, item] for key, item in sorted(self.became.items())],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -257,6 +257,6 @@ REGISTRY: Final[tuple[Kind, ...]] = (
         "release", CalendarRelease, ("version",),
         required="without a calendar, no reader is older or newer than another",
     ),
-    *(replace(one.metadata["kind"], field=one.name) for one in fields(Policy) if "kind" in one.metadata),
+    *(replace(item.metadata["kind"], field=item.name) for item in fields(Policy) if "kind" in item.metadata),
 )  # fmt: skip
 """Every kind of table that a policy folder may contain."""

@@ -113,4 +113,4 @@ class KnownMessage(Table):
 
     def said(self, text: str) -> bool:
         """Whether a text is one of this warning's texts, in any release."""
-        return any(one.is_in(text) for one in self.says)
+        return any(phrase.is_in(text) for phrase in self.says)

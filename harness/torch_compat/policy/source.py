@@ -115,4 +115,4 @@ def _misplaced(table: str, folder: str) -> str:
         return f"each {table} must be in its own file, {kind.folder}/<id>.toml"
     if kind is not None and own is not None:
         return f"a file in {folder}/ contains one [{own}] and nothing else; '{table}' belongs in a file in the parent directory"
-    return unknown_key(table, [one.name for one in REGISTRY if one.folder == folder], what="table")
+    return unknown_key(table, [item.name for item in REGISTRY if item.folder == folder], what="table")

@@ -81,7 +81,7 @@ class Axis:
     def __init__(self, calendar: Calendar[CalendarRelease], planned: Iterable[CalendarRelease] = ()) -> None:
         """Sort minor versions by version; the date of each is that of its first release."""
         real = {release.version: release.date for release in calendar}
-        dates = {one.version: one.date for one in planned if one.version not in real} | real
+        dates = {release.version: release.date for release in planned if release.version not in real} | real
         versions: dict[tuple[int, int], list[str]] = {}
         for version in sorted(dates, key=Release):
             versions.setdefault(Release(version).numbers[:2], []).append(version)
@@ -245,19 +245,19 @@ class DeprecationHistory:
     @cached_property
     def happened(self) -> tuple[Happened, ...]:
         """Every event, in order, each judged by the events before it."""
-        found: list[Happened] = []
+        results: list[Happened] = []
         active: dict[str, Happened] = {}
         for event in self.deprecation.events:
             point = self.axis[event.release]
             step = self.timeline.step(event.what)
             bound, breaches = (None, ()) if step is None else self._judged(step, event, point, active)
             happened = Happened(event, point, bound, breaches)
-            found.append(happened)
+            results.append(happened)
             if event.what == "withdrawn" or (event.what == "restored" and self.deprecation.kind != "mode-change"):
-                active = {what: one for what, one in active.items() if what == "alternative"}
+                active = {what: item for what, item in active.items() if what == "alternative"}
             else:
                 active.setdefault(event.what, happened)
-        return tuple(found)
+        return tuple(results)
 
     def _judged(
         self, step: Step, event: Event, point: Point, active: Mapping[str, Happened]
@@ -305,7 +305,7 @@ class DeprecationHistory:
         """Return the event that took the step to which this kind of event belongs; None if the step is not taken."""
         step = self.timeline.step(what)
         taken = [active[name] for name in (step.what if step else (what,)) if name in active]
-        return min(taken, key=lambda one: one.point.line, default=None)
+        return min(taken, key=lambda item: item.point.line, default=None)
 
     @cached_property
     def due(self) -> Point | None:
@@ -318,20 +318,20 @@ class DeprecationHistory:
             return None
         point = self.axis[announced.release]
         step = next((step for step in self.timeline.steps if GONE.intersection(step.what)), None)
-        warned = next((one for one in self.happened if one.event.what == "warned"), None)
+        warned = next((item for item in self.happened if item.event.what == "warned"), None)
         if step is None or step.after != "warned" or warned is None:
             return point
         allowed = earliest(self.axis, step, warned.point)
         if not allowed.release:
             return None
-        return max(point, self.axis[allowed.release], key=lambda one: one.line)
+        return max(point, self.axis[allowed.release], key=lambda item: item.line)
 
     @cached_property
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The known states, one for each day on which something changes, oldest first; the first one starts at ``date.min``."""
         days = {dt.date.min, self.in_force}
-        days.update(one.point.day for one in self.happened)
-        days.update(breach.day for one in self.happened for breach in one.breaches)
+        days.update(item.point.day for item in self.happened)
+        days.update(breach.day for item in self.happened for breach in item.breaches)
         if self.due is not None:
             days.add(self.due.day)
             days.update(point.day for point in self.axis.lines if not point.planned and point.day > self.due.day)
@@ -347,16 +347,20 @@ class DeprecationHistory:
         return self.snapshots[bisect_right(self.changes, day) - 1]
 
     def _snapshot(self, day: dt.date) -> Snapshot:
-        by_then = tuple(one for one in self.happened if not one.point.planned and one.point.day <= day)
-        planned = tuple(one for one in self.happened if one.point.planned)
+        by_then = tuple(item for item in self.happened if not item.point.planned and item.point.day <= day)
+        planned = tuple(item for item in self.happened if item.point.planned)
         late = self._late(day, by_then)
-        broken = (breach for one in self.happened for breach in one.breaches)
+        broken = (breach for item in self.happened for breach in item.breaches)
         on_nightlies = "too-early-on-nightlies"
         breaches = (
-            *(one for one in broken if one.day <= day and (one.kind == on_nightlies or not self.axis[one.release].planned)),
+            *(
+                breach
+                for breach in broken
+                if breach.day <= day and (breach.kind == on_nightlies or not self.axis[breach.release].planned)
+            ),
             *([late] if late else []),
         )
-        names: list[str] = [one.event.what for one in by_then]
+        names: list[str] = [item.event.what for item in by_then]
         shown = [name for name in names if name != "alternative"] or names
         return Snapshot(
             day=day,
@@ -366,7 +370,7 @@ class DeprecationHistory:
             breaches=breaches,
             next=self._next(by_then),
             due=self.due,
-            overdue=late is not None and not any(one.event.what in GONE or one.event.what == "withdrawn" for one in by_then),
+            overdue=late is not None and not any(item.event.what in GONE or item.event.what == "withdrawn" for item in by_then),
             planned=planned,
         )
 
@@ -375,7 +379,7 @@ class DeprecationHistory:
         due, announced = self.due, self.deprecation.announced
         if due is None or announced is None or due.planned or due.day > day:
             return None
-        gone = next((one for one in by_then if one.event.what in GONE or one.event.what == "withdrawn"), None)
+        gone = next((item for item in by_then if item.event.what in GONE or item.event.what == "withdrawn"), None)
         if gone is not None and gone.point.day <= due.day:
             return None
         newest = self.axis.as_of(day)
@@ -395,17 +399,17 @@ class DeprecationHistory:
         if day < self.in_force or not by_then:
             return TimelineState.NO_PROMISE
         ended = self.timeline.last
-        finished = [one for one in by_then if one.event.what in ended.what]
+        finished = [item for item in by_then if item.event.what in ended.what]
         return TimelineState.NO_PROMISE if finished and finished[0].point.day < self.in_force else TimelineState.KEPT
 
     def _next(self, by_then: tuple[Happened, ...]) -> Next | None:
         """Return the next step: one that is not taken, after a step that is, with no later step taken."""
         active: dict[str, Happened] = {}
-        for one in by_then:
-            if one.event.what == "withdrawn" or (one.event.what == "restored" and self.deprecation.kind != "mode-change"):
+        for item in by_then:
+            if item.event.what == "withdrawn" or (item.event.what == "restored" and self.deprecation.kind != "mode-change"):
                 active = {what: happened for what, happened in active.items() if what == "alternative"}
             else:
-                active.setdefault(one.event.what, one)
+                active.setdefault(item.event.what, item)
         ahead = False  # whether a later step is already taken: skipped steps are then not expected
         for step in reversed(self.timeline.steps):
             if any(what in active for what in step.what):
@@ -423,7 +427,8 @@ def histories(policy: Policy) -> tuple[DeprecationHistory, ...]:
     axis = Axis(policy.calendar, policy.planned)
     timelines = {(timeline.kind, timeline.silent): timeline for timeline in policy.timelines}
     return tuple(
-        DeprecationHistory(one, timelines[one.kind, one.silent], axis, policy.in_force_from) for one in policy.deprecations
+        DeprecationHistory(deprecation, timelines[deprecation.kind, deprecation.silent], axis, policy.in_force_from)
+        for deprecation in policy.deprecations
     )
 
 

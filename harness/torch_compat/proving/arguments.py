@@ -59,7 +59,7 @@ def read(text: str) -> Kind:
     def walk(node: ast.expr) -> Kind:
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return node.value.id, tuple(walk(one) for one in inner)
+            return node.value.id, tuple(walk(item) for item in inner)
         if isinstance(node, ast.Name):
             return node.id, ()
         raise Unwritable(f"a type {text}")
@@ -87,7 +87,7 @@ def in_graph(kind: Kind) -> str:
 def filled(kind: Kind, variables: dict[str, str]) -> Kind:
     """Return the type with its variables, such as ``t``, substituted."""
     head, inner = kind
-    return (variables.get(head, head), tuple(filled(one, variables) for one in inner))
+    return (variables.get(head, head), tuple(filled(item, variables) for item in inner))
 
 
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -117,7 +117,7 @@ class Generic:
         whole = re.fullmatch("bitwise_.*|gcd|lcm", make.name)
         kinds: tuple[str, ...] = (*INTS[:2:-1], *INTS[:3]) if whole else KINDS
         if re.search("pow|logcumsumexp", make.name):  # C++ computes complex powers with logarithms, and treats zero specially
-            kinds = tuple(one for one in KINDS if one not in COMPLEX)
+            kinds = tuple(kind for kind in KINDS if kind not in COMPLEX)
         self.kind: str = make.pick(kinds)
         self.same = make.often()
         self.first = True
@@ -142,7 +142,7 @@ class Generic:
             keys = {repr(key): key for key in (self.value(inner[0], "key") for _ in range(count))}
             return {"dict": [[key, self.value(inner[1], own)] for key in keys.values()]}
         if head == "Tuple":
-            return {"tuple": [self.value(one, own) for one in inner]}
+            return {"tuple": [self.value(item, own) for item in inner]}
         if head == "number":
             if re.fullmatch("bitwise_(and|or|xor)", make.name):
                 return make.integer(-3, 9)
@@ -188,9 +188,9 @@ class Generic:
         if not self.first and not self.same:
             here = make.pick((here, here, (), here[-1:], (1,) * len(here), make.shape()))
         self.first = False
-        found = make.tensor(here, kind)
-        self.whole = self.whole or found
-        return found
+        result = make.tensor(here, kind)
+        self.whole = self.whole or result
+        return result
 
     def _list(self, inner: Kind, own: str) -> Any:
         make, ndim = self.make, len(self.shape)
@@ -214,7 +214,7 @@ def is_graph(schema: dict[str, Any]) -> bool:
     if not schema["name"].startswith("aten::") or "prim" in schema["overload"]:
         return True
     first = schema["arguments"][0]["real"] if schema["arguments"] else ""
-    kinds = " ".join([*(one["real"] for one in schema["arguments"]), *schema["returns"]])
+    kinds = " ".join([*(argument["real"] for argument in schema["arguments"]), *schema["returns"]])
     return (
         "Tensor" not in kinds or first.startswith(("List[t]", "Dict")) or "AnyEnum" in kinds or schema["listed"] or "[t]" in kinds
     )
@@ -229,7 +229,9 @@ def prepared(schema: dict[str, Any], kinds: set[str]) -> dict[str, Any]:
     """
     first = schema["arguments"][0]["real"] if schema["arguments"] else ""
     listed = first == "List[Tensor]" and "list" in kinds
-    tensors = any("Tensor" in one["real"] for one in schema["arguments"]) or any("Tensor" in one for one in schema["returns"])
+    tensors = any("Tensor" in argument["real"] for argument in schema["arguments"]) or any(
+        "Tensor" in item for item in schema["returns"]
+    )
     schema = {**schema, "listed": listed, "tensors": tensors}
     schema["graph"] = is_graph(schema)
     return schema
@@ -253,7 +255,7 @@ def make_call(
     variables: dict[str, str] = {}
     if schema["graph"]:
         kinds_of = ("int", "float", "bool") if name in {"tensor", "as_tensor"} else ("int", "float", "str", "bool")
-        variables = {one: make.pick(kinds_of) for one in ("t", "tVal")}
+        variables = {item: make.pick(kinds_of) for item in ("t", "tVal")}
         if "variables" in special:
             variables.update(special.pop("variables"))
     args: list[Any] = []
@@ -296,7 +298,9 @@ def make_call(
     if "seeded" in schema:
         request["seed"] = make.integer(0, 2**31)
     if spec is not None and not UNCHECKED.search(name) and make.integer(0, 4) == 0:
-        request = _malformed(make, request, [one["name"] for one in schema["arguments"] if schema["graph"] or not one["keyword"]])
+        request = _malformed(
+            make, request, [item["name"] for item in schema["arguments"] if schema["graph"] or not item["keyword"]]
+        )
     return request
 
 
@@ -329,8 +333,8 @@ def _out_kind(own: str, schema: dict[str, Any], special: dict[str, Any], generic
                 return "complex64" if kind == "float32" else "complex128"
             return kind
         if isinstance(value, list) and value and isinstance(value[0], dict) and "tensor" in value[0]:
-            found: str = value[0]["tensor"]["dtype"]
-            return found
+            result: str = value[0]["tensor"]["dtype"]
+            return result
     return generic.kind
 
 
@@ -342,11 +346,11 @@ def _plain(value: Any) -> Any:
 def _graph(schema: dict[str, Any], kinds: list[str], variables: dict[str, str]) -> str:
     given = ", ".join(f"%a{at} : {kind}" for at, kind in enumerate(kinds))
     names = ", ".join(f"%a{at}" for at in range(len(kinds)))
-    results = [in_graph(filled(read(one), variables)) for one in schema["returns"]]
-    made = ", ".join(f"%r{at} : {kind}" for at, kind in enumerate(results))
+    results = [in_graph(filled(read(item), variables)) for item in schema["returns"]]
+    result = ", ".join(f"%r{at} : {kind}" for at, kind in enumerate(results))
     lines = [f"graph({given}):"]
     if results:
-        lines.append(f"  {made} = {schema['name']}({names})")
+        lines.append(f"  {result} = {schema['name']}({names})")
     else:
         lines += [f"  {schema['name']}({names})", "  %r0 : None = prim::Constant()"]
         results = ["None"]
@@ -403,14 +407,14 @@ def _malformed(make: Maker, request: dict[str, Any], names: list[str]) -> dict[s
         where[at] = make.pick((-1, 0, 7, -7, 100))
     elif isinstance(value, list):
         fewer = value[:-1] if len(value) > 1 or not request.get("graph") else value
-        negative = [-1 if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
+        negative = [-1 if isinstance(item, int) and not isinstance(item, bool) else item for item in value]
         where[at] = make.pick((fewer, [*value, value[-1]], negative))
     else:
         body = value["tensor"]
         shape = tuple(body["shape"])
         if make.flag() or ONE_TYPE.search(request["name"]):
             where[at] = make.tensor(
-                make.pick((shape[1:], (1, *shape), (*shape, 1), shape[::-1], (0,), tuple(one + 1 for one in shape))),
+                make.pick((shape[1:], (1, *shape), (*shape, 1), shape[::-1], (0,), tuple(size + 1 for size in shape))),
                 body["dtype"],
             )
         else:

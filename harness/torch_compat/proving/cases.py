@@ -56,8 +56,8 @@ def _dtypes(source: Seeded, tensors: int, count: int) -> list[tuple[str, ...]]:
     ]
 
 
-def _distinct(found: list[list[Any]]) -> list[list[Any]]:
-    return list({repr(one): one for one in found}.values())
+def _distinct(value: list[list[Any]]) -> list[list[Any]]:
+    return list({repr(item): item for item in value}.values())
 
 
 def _case(form: Form, source: Seeded, kinds: tuple[str, ...]) -> list[Any]:
@@ -78,11 +78,11 @@ def _case(form: Form, source: Seeded, kinds: tuple[str, ...]) -> list[Any]:
 
 
 def _tensor(make: Maker, name: str, dtype: str, shape: tuple[int, ...], drawn: list[Any]) -> Any:
-    alike = [one for one in drawn if one["tensor"]["dtype"] == dtype]
+    alike = [item for item in drawn if item["tensor"]["dtype"] == dtype]
     if alike and make.integer(0, 7) == 0:
         return make.pick(alike)  # the same memory
     if name == "out" and make.integer(0, 3):
-        whole = max((tuple(one["tensor"]["shape"]) for one in drawn), key=len, default=shape)
+        whole = max((tuple(item["tensor"]["shape"]) for item in drawn), key=len, default=shape)
         return make.tensor(make.pick((whole, whole, (0,))), dtype)
     if not drawn or make.integer(0, 1):
         return make.tensor(shape, dtype)
@@ -93,7 +93,7 @@ def _plain(make: Maker, name: str, kind: str, stated: str) -> Any:
     if kind.startswith("Optional["):
         return None if make.integer(0, 3) == 0 else _plain(make, name, kind[9:-1], stated.removesuffix("?"))
     if stated.startswith("ScalarType") or name == "dtype":
-        return make.pick([dtypes.DTYPES[one].code for one in EVERY])
+        return make.pick([dtypes.DTYPES[item].code for item in EVERY])
     if name == "steps":
         return make.pick(STEPS)
     if kind == "List[int]":
@@ -129,9 +129,9 @@ class _Extremes(Maker):
         return super().tensor(shape, kind, low=low, high=high)
 
     def array(self, kind: str, count: int, *, low: float | None = None, high: float | None = None) -> Any:
-        found = super().array(kind, count, low=low, high=high)
-        if not self.plain and kind not in COMPLEX and found.dtype.kind == "f" and count and self.integer(0, 2) == 0:
+        result = super().array(kind, count, low=low, high=high)
+        if not self.plain and kind not in COMPLEX and result.dtype.kind == "f" and count and self.integer(0, 2) == 0:
             limit = self.pick((65504.0, 6e-8, 3.4028235e38, 1.1754944e-38, 1.7976931348623157e308, 2.2250738585072014e-308))
             with np.errstate(all="ignore"):
-                found[self.integer(0, count - 1)] = found.dtype.type(limit)
-        return found
+                result[self.integer(0, count - 1)] = result.dtype.type(limit)
+        return result

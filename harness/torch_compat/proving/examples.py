@@ -55,13 +55,13 @@ def _one(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_one, value))}]"
     try:
-        (made,) = Decoder().decode({"tuple": [value]})
+        (tensor,) = Decoder().decode({"tuple": [value]})
     except CorpusError:  # 1.5 returns tensors of -1 elements
         return _cut(json.dumps(value))
-    if not isinstance(made, Tensor):
-        return repr(made)
-    shape = f", shape={list(made.array.shape)}" if 0 in made.array.shape else ""
-    return f"tensor({_cut(repr(made.array.tolist()))}, {made.dtype.name}{shape})"
+    if not isinstance(tensor, Tensor):
+        return repr(tensor)
+    shape = f", shape={list(tensor.array.shape)}" if 0 in tensor.array.shape else ""
+    return f"tensor({_cut(repr(tensor.array.tolist()))}, {tensor.dtype.name}{shape})"
 
 
 def _cut(text: str) -> str:
@@ -113,10 +113,10 @@ def test_{name}() -> None:
 
 def _python(value: Any) -> str:
     if isinstance(value, dict) and "tensor" in value:
-        (made,) = Decoder().decode({"tuple": [value]})
-        text = repr(made.array.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
-        flat = f"torch.tensor({text}, dtype=torch.{made.dtype.name})"
-        return f"{flat}.reshape({list(made.array.shape)})" if 0 in made.array.shape else flat
+        (tensor,) = Decoder().decode({"tuple": [value]})
+        text = repr(tensor.array.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+        flat = f"torch.tensor({text}, dtype=torch.{tensor.dtype.name})"
+        return f"{flat}.reshape({list(tensor.array.shape)})" if 0 in tensor.array.shape else flat
     if isinstance(value, dict) and "float" in value:
         number = value["float"]
         return f'float("{number}")' if isinstance(number, str) else repr(float(number))

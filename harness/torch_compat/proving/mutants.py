@@ -49,43 +49,46 @@ class Mutant(NamedTuple):
 
 def mutants(body: str) -> list[Mutant]:
     """Return the distinct mutants of an upgrader's body."""
-    found: dict[str, Mutant] = {}
+    results: dict[str, Mutant] = {}
     plain = ast.unparse(parse(body))
     for what, tree in _changes(parse(body)):
         text = ast.unparse(ast.fix_missing_locations(tree))
         if text != plain:
-            found.setdefault(text, Mutant(what, text))
-    return list(found.values())
+            results.setdefault(text, Mutant(what, text))
+    return list(results.values())
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.Module]]:
     for at, node in enumerate(list(ast.walk(tree))):
         for what, change in _of(node):
-            made = copy.deepcopy(tree)
-            target = list(ast.walk(made))[at]
+            result = copy.deepcopy(tree)
+            target = list(ast.walk(result))[at]
             change(target)
-            yield f"line {getattr(node, 'lineno', 1)}: {what}", made
+            yield f"line {getattr(node, 'lineno', 1)}: {what}", result
 
 
 def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
     if isinstance(node, ast.If):
-        yield "the condition is flipped", lambda one: setattr(one, "test", ast.UnaryOp(ast.Not(), one.test))
-        yield "the branch is always taken", lambda one: setattr(one, "test", ast.Constant(True))
-        yield "the branch is never taken", lambda one: setattr(one, "test", ast.Constant(False))
+        yield "the condition is flipped", lambda item: setattr(item, "test", ast.UnaryOp(ast.Not(), item.test))
+        yield "the branch is always taken", lambda item: setattr(item, "test", ast.Constant(True))
+        yield "the branch is never taken", lambda item: setattr(item, "test", ast.Constant(False))
     elif isinstance(node, ast.BoolOp):
         for place in range(len(node.values)):
             text = ast.unparse(node.values[place])
             yield f"the check {text} is removed", _without("values", place)
-        yield "'or' is replaced by 'and'", lambda one: setattr(one, "op", ast.And() if isinstance(one.op, ast.Or) else ast.Or())
+        yield (
+            "'or' is replaced by 'and'",
+            lambda item: setattr(item, "op", ast.And() if isinstance(item.op, ast.Or) else ast.Or()),
+        )
     elif isinstance(node, ast.Return) and isinstance(node.value, ast.Call) and _first(node.value) is not None:
-        yield "the call is dropped", lambda one: setattr(one, "value", _first(one.value))
+        yield "the call is dropped", lambda item: setattr(item, "value", _first(item.value))
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
-        yield f"{ast.unparse(node)} is dropped", lambda one: setattr(one, "value", one.value.args[0])
+        yield f"{ast.unparse(node)} is dropped", lambda item: setattr(item, "value", item.value.args[0])
     elif isinstance(node, ast.Constant):
         if isinstance(node.value, str) and node.value in CONSTANTS:
-            yield f"{node.value!r} is {CONSTANTS[node.value]!r}", lambda one: setattr(one, "value", CONSTANTS[one.value])
+            yield f"{node.value!r} is {CONSTANTS[node.value]!r}", lambda item: setattr(item, "value", CONSTANTS[item.value])
         elif node.value.__class__ is int:
-            yield f"{node.value} is {node.value + 1}", lambda one: setattr(one, "value", one.value + 1)
+            yield f"{node.value} is {node.value + 1}", lambda item: setattr(item, "value", item.value + 1)
     elif isinstance(node, ast.Call):
         yield from _of_call(node)
 
@@ -96,12 +99,12 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
             yield f"{keyword.arg}= is left out", _without("keywords", place)
     if isinstance(node.func, ast.Attribute):
         name = node.func.attr
-        if _first(node) is not None and all(one.arg != "out" for one in node.keywords) and _schemas(f"{name}_"):
-            yield f"{name} is made in-place", lambda one: setattr(one.func, "attr", f"{one.func.attr}_")
+        if _first(node) is not None and all(item.arg != "out" for item in node.keywords) and _schemas(f"{name}_"):
+            yield f"{name} is made in-place", lambda item: setattr(item.func, "attr", f"{item.func.attr}_")
         if name in OPERATORS:
-            yield f"{name} is {OPERATORS[name]}", lambda one: setattr(one.func, "attr", OPERATORS[one.func.attr])
+            yield f"{name} is {OPERATORS[name]}", lambda item: setattr(item.func, "attr", OPERATORS[item.func.attr])
         if name.endswith("_"):
-            yield f"{name} is made out-of-place", lambda one: setattr(one.func, "attr", one.func.attr.rstrip("_"))
+            yield f"{name} is made out-of-place", lambda item: setattr(item.func, "attr", item.func.attr.rstrip("_"))
         if (
             len(node.args) == 1
             and isinstance(node.args[0], ast.Name)
@@ -112,10 +115,10 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
         if len(node.args) >= 2 and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
             yield "the first two arguments are swapped", _swap_arguments
     if len(node.args) == 2 and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-        yield "a different type is requested", lambda one: one.args.__setitem__(1, ast.Name("int", ast.Load()))
+        yield "a different type is requested", lambda item: item.args.__setitem__(1, ast.Name("int", ast.Load()))
     starts = {keyword.arg: place for place, keyword in enumerate(node.keywords)}
     if {"start", "end"} <= starts.keys():
-        yield "start and end are swapped", lambda one: _swap_keywords(one, starts["start"], starts["end"])
+        yield "start and end are swapped", lambda item: _swap_keywords(item, starts["start"], starts["end"])
 
 
 def _first(call: ast.Call) -> ast.Name | None:
@@ -130,8 +133,15 @@ def _is_default(call: ast.Call, keyword: ast.keyword) -> bool:
     """Whether a constant in a call is the default in every schema of the newest release that has the argument."""
     if not isinstance(call.func, ast.Attribute) or not isinstance(keyword.value, ast.Constant):
         return False
-    stated = [one.default for text in _schemas(call.func.attr) for one in signature_of(text).arguments if one.name == keyword.arg]
-    return bool(stated) and all(one == repr(keyword.value.value) or one == json.dumps(keyword.value.value) for one in stated)
+    stated = [
+        argument.default
+        for text in _schemas(call.func.attr)
+        for argument in signature_of(text).arguments
+        if argument.name == keyword.arg
+    ]
+    return bool(stated) and all(
+        default == repr(keyword.value.value) or default == json.dumps(keyword.value.value) for default in stated
+    )
 
 
 def _schemas(name: str) -> tuple[str, ...]:
@@ -141,7 +151,7 @@ def _schemas(name: str) -> tuple[str, ...]:
 
 
 def _without(field: str, place: int) -> Callable[[Any], object]:
-    return lambda one: getattr(one, field).pop(place)
+    return lambda item: getattr(item, field).pop(place)
 
 
 def _swap(node: ast.Call) -> None:
@@ -153,8 +163,8 @@ def _swap_arguments(node: ast.Call) -> None:
     node.args[0], node.args[1] = node.args[1], node.args[0]
 
 
-def _swap_keywords(node: ast.Call, one: int, other: int) -> None:
-    first, second = node.keywords[one], node.keywords[other]
+def _swap_keywords(node: ast.Call, number: int, other: int) -> None:
+    first, second = node.keywords[number], node.keywords[other]
     first.value, second.value = second.value, first.value
 
 
@@ -180,8 +190,8 @@ def score(stated: StatedUpgrader, *, seed: int | str = 0, count: int = 144) -> S
     Raises:
         UsageError: as :func:`torch_compat.proving.proof.prove`.
     """
-    made = mutants(stated.body)
-    left = list(made)
+    result = mutants(stated.body)
+    left = list(result)
     old, version = Modelled(stated.old), version_for(stated)
     numbers = Release(stated.old) >= PROGRAMS_HAVE_COMPLEX
     own = Modelled(table=table_of(stated))
@@ -201,5 +211,5 @@ def score(stated: StatedUpgrader, *, seed: int | str = 0, count: int = 144) -> S
         if not left:
             break
     known = dict(stated.equivalent)
-    alike = tuple((one, known[one.what.partition(": ")[2]]) for one in left if one.what.partition(": ")[2] in known)
-    return Score(len(made) - len(left), alike, tuple(one for one in left if one.what.partition(": ")[2] not in known))
+    alike = tuple((item, known[item.what.partition(": ")[2]]) for item in left if item.what.partition(": ")[2] in known)
+    return Score(len(result) - len(left), alike, tuple(item for item in left if item.what.partition(": ")[2] not in known))

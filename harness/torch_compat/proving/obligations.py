@@ -85,9 +85,9 @@ def compiled(stated: StatedUpgrader, table: UpgraderTable) -> Obligation:
     """Check whether the reference reader compiles the body, without calling it."""
     name = "reference"
     try:
-        found = table.find(stated.operator, stated.bump - 1)
-        if found is not None:
-            found.call(NEWEST)
+        result = table.find(stated.operator, stated.bump - 1)
+        if result is not None:
+            result.call(NEWEST)
     except HarnessError as error:
         return Obligation("compiles", name, error.message)
     return Obligation("compiles", name, "")
@@ -103,19 +103,19 @@ def asked_of(stated: StatedUpgrader, real: Real, archives: list[tuple[str, bytes
         ReaderError: the process of the release does not answer, or the probe itself fails.
     """
     known = horizon(f"reference@{real.version}")
-    version = max(one for one in range(1, stated.bump + 1) if known.reads("file-format", one))
+    version = max(index for index in range(1, stated.bump + 1) if known.reads("file-format", index))
     body = base64.b64encode(body_archive(stated, version)).decode("ascii")
     given = [(call, base64.b64encode(data).decode("ascii")) for call, data in archives]
     told = real.probe(PROBE.format(body=body, archives=given))
-    compiles = [one[1] for one in told if one[0] == "compiles"]
-    versions = [one for one in told if one[0] == "saved"]
-    found = [Obligation("compiles", real.name, text) for text in compiles]
+    compiles = [item[1] for item in told if item[0] == "compiles"]
+    versions = [item for item in told if item[0] == "saved"]
+    results = [Obligation("compiles", real.name, text) for text in compiles]
     if versions:
-        lowest = min(versions, key=lambda one: int(one[1]) if one[1].isdecimal() else -1)
-        found.append(Obligation("saved", real.name, lowest[1]))
-        other = [one for one in told if one[0] == "again" and one[1] != "same"]
-        found.append(Obligation("again", real.name, f"{other[0][2]}: {other[0][1]}" if other else "same"))
-    return found
+        lowest = min(versions, key=lambda item: int(item[1]) if item[1].isdecimal() else -1)
+        results.append(Obligation("saved", real.name, lowest[1]))
+        other = [item for item in told if item[0] == "again" and item[1] != "same"]
+        results.append(Obligation("again", real.name, f"{other[0][2]}: {other[0][1]}" if other else "same"))
+    return results
 
 
 def body_archive(stated: StatedUpgrader, version: int) -> bytes:
@@ -126,7 +126,7 @@ def body_archive(stated: StatedUpgrader, version: int) -> bytes:
     """
     node = parse(saved(stated.body)).body[0]
     assert isinstance(node, ast.FunctionDef)  # noqa: S101 - saving produces one function
-    kinds = [ast.unparse(one.annotation) if one.annotation is not None else "Tensor" for one in node.args.args]
+    kinds = [ast.unparse(arg.annotation) if arg.annotation is not None else "Tensor" for arg in node.args.args]
     parameters = tuple((str(at), kind, kind) for at, kind in enumerate(kinds))
     given = ", ".join(f"a_{name}" for name, _, _ in parameters)
     form = Form(stated.operator, parameters, f"{MODULE}.{node.name}({given})")
@@ -167,8 +167,8 @@ def _stopped(body: str) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.If):
             continue
         for field, word in (("body", "holds"), ("orelse", "does not hold")):
-            made = copy.deepcopy(tree)
-            target = list(ast.walk(made))[at]
+            result = copy.deepcopy(tree)
+            target = list(ast.walk(result))[at]
             setattr(target, field, [*stop, *getattr(target, field)])
             name = f"line {node.lineno}: {ast.unparse(node.test)} {word}"
-            yield name, ast.unparse(ast.fix_missing_locations(made))
+            yield name, ast.unparse(ast.fix_missing_locations(result))

@@ -109,7 +109,7 @@ class Modelled:
             given = Decoder(self._horizon.release).decode({"tuple": args})
             value = module.run("forward", given)
             together = Encoder()
-            return CallOutcome("value", {"value": together.encode(value), "inputs": [together.encode(one) for one in given]})
+            return CallOutcome("value", {"value": together.encode(value), "inputs": [together.encode(item) for item in given]})
         except DiesCalled as error:
             return CallOutcome("crashed", said=error.message)
         except Unsupported as error:
@@ -139,7 +139,7 @@ class Real:
         except BaseException:
             self._folder.cleanup()
             raise
-        self._lacking = frozenset(one for one in EVERY if not self._makes(one))
+        self._lacking = frozenset(item for item in EVERY if not self._makes(item))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -154,13 +154,13 @@ class Real:
         """
         path = Path(self._folder.name, f"{hashlib.sha256(data).hexdigest()[:16]}.pt")
         path.write_bytes(data)
-        made = [at for at, args in enumerate(calls) if not self._lacking.intersection(_dtypes(args))]
-        given = [calls[at] for at in made]
-        told = [one for at in range(0, len(given), BATCH) for one in self._some(path, given[at : at + BATCH])]
-        found = [CallOutcome("no-input", said="the release cannot create a tensor of this dtype")] * len(calls)
-        for at, one in zip(made, told, strict=True):
-            found[at] = one
-        return found
+        results = [at for at, args in enumerate(calls) if not self._lacking.intersection(_dtypes(args))]
+        given = [calls[at] for at in results]
+        told = [entry for at in range(0, len(given), BATCH) for entry in self._some(path, given[at : at + BATCH])]
+        result = [CallOutcome("no-input", said="the release cannot create a tensor of this dtype")] * len(calls)
+        for at, item in zip(results, told, strict=True):
+            result[at] = item
+        return result
 
     def probe(self, source: str) -> Any:
         """Run a program that defines ``probe()`` in the release; return the result of ``probe()`` in neutral form.
@@ -173,8 +173,8 @@ class Real:
         reply = self._release.request("probe", timeout_s=SECONDS, probe=str(path), name="torch_compat_asked")
         result = reply.get("result", {})
         if "value" not in result:
-            said = result["error"]["message"] if "error" in result else str(reply.get("crashed") or reply.get("timed-out"))
-            raise ReaderError(f"{self.name} did not answer a query about an upgrader: {said}", code="request-failed")
+            message = result["error"]["message"] if "error" in result else str(reply.get("crashed") or reply.get("timed-out"))
+            raise ReaderError(f"{self.name} did not answer a query about an upgrader: {message}", code="request-failed")
         return result["value"]
 
     def _makes(self, dtype: str) -> bool:
@@ -197,7 +197,7 @@ class Real:
             result = reply["result"]
             if "error" in result:
                 return [CallOutcome("no-program", said=result["error"]["message"])] * len(calls)
-            return [_heard(one["first"]) for one in result["calls"]]
+            return [_heard(call["first"]) for call in result["calls"]]
         death = reply.get("crashed") or reply["timed-out"]
         if death["stage"] == "load":
             return [CallOutcome("no-program", said=str(death.get("signal", "timed out")))] * len(calls)
@@ -209,7 +209,7 @@ class Real:
 
 
 def _dtypes(args: list[Any]) -> frozenset[str]:
-    return frozenset(one["tensor"]["dtype"] for one in args if isinstance(one, dict) and "tensor" in one)
+    return frozenset(arg["tensor"]["dtype"] for arg in args if isinstance(arg, dict) and "tensor" in arg)
 
 
 def _heard(turn: dict[str, Any]) -> CallOutcome:
@@ -222,4 +222,4 @@ def _heard(turn: dict[str, Any]) -> CallOutcome:
 def differences(one: CallOutcome, other: CallOutcome) -> list[Any]:
     """Return the differences between two values (:class:`torch_compat.values.compare.Difference`); strides are ignored."""
     turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (one, other)]
-    return [found for found in all_differences(*turns)[0] if found.kind not in {"strides", "requires_grad"}]
+    return [difference for difference in all_differences(*turns)[0] if difference.kind not in {"strides", "requires_grad"}]

@@ -54,7 +54,7 @@ def out_of_range(make: Maker, request: dict[str, Any], schema: dict[str, Any]) -
 def _places(request: dict[str, Any], schema: dict[str, Any]) -> list[tuple[int, str, str | None]]:
     """Return the movable arguments by position (-1 for a keyword) and name, with the kind of values to use."""
     graph = bool(request.get("graph"))
-    found: list[tuple[int, str, str | None]] = []
+    results: list[tuple[int, str, str | None]] = []
     at = 0
     for argument in schema["arguments"]:
         name = argument["name"]
@@ -62,12 +62,12 @@ def _places(request: dict[str, Any], schema: dict[str, Any]) -> list[tuple[int, 
             continue
         if argument["keyword"] and not graph:
             if name in request["keywords"]:
-                found.append((-1, name, _kind(argument, request["keywords"][name])))
+                results.append((-1, name, _kind(argument, request["keywords"][name])))
             continue
         if at < len(request["args"]):
-            found.append((at, name, _kind(argument, request["args"][at])))
+            results.append((at, name, _kind(argument, request["args"][at])))
         at += 1
-    return found
+    return results
 
 
 def _kind(argument: dict[str, Any], value: Any) -> str | None:
@@ -90,19 +90,19 @@ def _kind(argument: dict[str, Any], value: Any) -> str | None:
 
 def _sizes(request: dict[str, Any]) -> list[int]:
     """Return the sizes and numbers of dimensions of a call's tensors, and the lengths of its lists and strings."""
-    found: set[int] = set()
+    results: set[int] = set()
 
     def walk(value: Any) -> None:
         if isinstance(value, dict) and "tensor" in value:
-            found.update(value["tensor"]["shape"])
-            found.add(len(value["tensor"]["shape"]))
+            results.update(value["tensor"]["shape"])
+            results.add(len(value["tensor"]["shape"]))
         elif isinstance(value, list | str):
-            found.add(len(value))
-            for one in value if isinstance(value, list) else ():
-                walk(one)
+            results.add(len(value))
+            for item in value if isinstance(value, list) else ():
+                walk(item)
 
     walk(request["args"])
-    return sorted(found) or [0]
+    return sorted(results) or [0]
 
 
 def _integer(make: Maker, value: int | None, sizes: list[int]) -> int:
@@ -110,8 +110,8 @@ def _integer(make: Maker, value: int | None, sizes: list[int]) -> int:
     near = (0, -1) if value is None else (value + 1, value - 1, -value - 1, 2 * value)
     size = make.pick(sizes)
     limits = (0, -1, -2, size, size + 1, size - 1, -size, -size - 1)
-    found = int(make.pick(make.pick((near, limits, limits, limits, LARGE))))
-    return max(-(2**63), min(found, 2**63 - 1))
+    result = int(make.pick(make.pick((near, limits, limits, limits, LARGE))))
+    return max(-(2**63), min(result, 2**63 - 1))
 
 
 def _moved(make: Maker, value: Any, kind: str, sizes: list[int]) -> Any:
@@ -122,7 +122,7 @@ def _moved(make: Maker, value: Any, kind: str, sizes: list[int]) -> Any:
     if kind == "memory_format":
         return make.pick((0, 1, 2, 3))
     if kind in {"number", "float"}:
-        return make.pick((*((0, -1) if kind == "number" else ()), *({"float": one} for one in REALS)))
+        return make.pick((*((0, -1) if kind == "number" else ()), *({"float": real} for real in REALS)))
     if kind == "str":
         return make.pick((*NAMES, value.upper(), value.lower()))
     return _list(make, value, sizes)
@@ -130,7 +130,7 @@ def _moved(make: Maker, value: Any, kind: str, sizes: list[int]) -> Any:
 
 def _list(make: Maker, value: Any, sizes: list[int]) -> list[int]:
     """Return a list with another length, or with one item at or beyond a limit or repeated."""
-    given = [one for one in value if isinstance(one, int)] if isinstance(value, list) else []
+    given = [item for item in value if isinstance(item, int)] if isinstance(value, list) else []
     if not given:
         return [_integer(make, None, sizes) for _ in range(make.integer(1, 3))]
     way = make.pick(("member", "member", "member", "shorter", "longer", "repeated", "negative", "empty", "unknown", "one"))
@@ -145,7 +145,7 @@ def _list(make: Maker, value: Any, sizes: list[int]) -> list[int]:
         given[(at + 1) % len(given)] = given[at]
         given = given if len(given) > 1 else given * 2
     elif way == "negative":
-        given = [-1 - one for one in given]
+        given = [-1 - item for item in given]
     elif way == "unknown":
         given[at] = -1
         given = [*given, -1] if make.flag() else given

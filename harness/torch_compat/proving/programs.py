@@ -73,32 +73,37 @@ def forms(operator: str, arguments: tuple[SignatureParameter, ...], *, complex_n
         operator: qualified name without overload.
         arguments: those of its schema.
     """
-    required = [one for one in arguments if one.default is None and not (one.optional and one.kwarg_only and one.name in OPTIONS)]
-    rest = [one for one in arguments if one not in required]
+    required = [
+        argument
+        for argument in arguments
+        if argument.default is None and not (argument.optional and argument.kwarg_only and argument.name in OPTIONS)
+    ]
+    rest = [argument for argument in arguments if argument not in required]
     choices: list[dict[str, str]] = [{}]
     if rest:
-        choices += [{one.name: GIVEN} for one in rest if one.name not in OPTIONS]
+        choices += [{argument.name: GIVEN} for argument in rest if argument.name not in OPTIONS]
         choices += [
-            dict.fromkeys((one.name for one in rest), GIVEN),
-            {one.name: NOTHING if one.optional else GIVEN for one in rest},
+            dict.fromkeys((argument.name for argument in rest), GIVEN),
+            {argument.name: NOTHING if argument.optional else GIVEN for argument in rest},
         ]
-        odd = [one for one in rest if one.name in OPTIONS and one.type.removesuffix("?") in ODD]
-        whole = {one.name: NOTHING if one.optional else GIVEN for one in rest}
-        plain = {one.name: GIVEN for one in rest if one.type.removesuffix("?") in {"int", "float"}}
-        choices += [{**base, one.name: STRANGE} for one in odd for base in (whole, plain)]
+        odd = [argument for argument in rest if argument.name in OPTIONS and argument.type.removesuffix("?") in ODD]
+        whole = {argument.name: NOTHING if argument.optional else GIVEN for argument in rest}
+        plain = {argument.name: GIVEN for argument in rest if argument.type.removesuffix("?") in {"int", "float"}}
+        choices += [{**base, argument.name: STRANGE} for argument in odd for base in (whole, plain)]
     kinds = (*SCALARS, "complex") if complex_numbers else SCALARS
-    made: dict[Form, None] = {}
+    results: dict[Form, None] = {}
     for choice in choices:
         numbers = [
-            one
-            for one in arguments
-            if one.type.removesuffix("?") in {"Scalar", "number"} and (one in required or choice.get(one.name) == GIVEN)
+            argument
+            for argument in arguments
+            if argument.type.removesuffix("?") in {"Scalar", "number"}
+            and (argument in required or choice.get(argument.name) == GIVEN)
         ]
         for given in product(kinds, repeat=len(numbers)):
-            made[_form(operator, arguments, required, choice, dict(zip((one.name for one in numbers), given, strict=True)))] = (
-                None
-            )
-    return list(made)
+            results[
+                _form(operator, arguments, required, choice, dict(zip((number.name for number in numbers), given, strict=True)))
+            ] = None
+    return list(results)
 
 
 def _form(
@@ -111,25 +116,29 @@ def _form(
     parameters: list[tuple[str, str, str]] = []
     texts: list[str] = []
     skipped = False
-    for one in arguments:
-        if one not in required and one.name not in choice:
+    for argument in arguments:
+        if argument not in required and argument.name not in choice:
             skipped = True
             continue
-        bare = one.type.removesuffix("?")
-        if choice.get(one.name) == NOTHING:
+        bare = argument.type.removesuffix("?")
+        if choice.get(argument.name) == NOTHING:
             text = "None"
-        elif choice.get(one.name) == STRANGE:
+        elif choice.get(argument.name) == STRANGE:
             text = ODD[bare]
-        elif one.name in OPTIONS and bare in WRITTEN:
+        elif argument.name in OPTIONS and bare in WRITTEN:
             text = WRITTEN[bare]
         else:
-            kind = numbers.get(one.name) or TYPES.get(bare)
+            kind = numbers.get(argument.name) or TYPES.get(bare)
             if kind is None:
-                raise UsageError(f"cannot generate a program for the argument {one.name} of type {one.type}", code="no-program")
+                raise UsageError(
+                    f"cannot generate a program for the argument {argument.name} of type {argument.type}", code="no-program"
+                )
             # an optional dtype is passed as a number, and a required optional argument as both a value and None
-            parameters.append((one.name, f"Optional[{kind}]" if one.optional and one in required else kind, one.type))
-            text = f"a_{one.name}"
-        texts.append(f"{one.name}={text}" if one.kwarg_only or skipped else text)
+            parameters.append(
+                (argument.name, f"Optional[{kind}]" if argument.optional and argument in required else kind, argument.type)
+            )
+            text = f"a_{argument.name}"
+        texts.append(f"{argument.name}={text}" if argument.kwarg_only or skipped else text)
     return Form(operator, tuple(parameters), f"torch.{operator.rpartition('::')[2]}({', '.join(texts)})")
 
 
@@ -147,7 +156,7 @@ def archive(form: Form, version: int, function: str = "") -> bytes:
         "version": f"{version}\n".encode(),
     }
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         for record, data in records.items():
-            made.writestr(zipfile.ZipInfo(f"{NAME}/{record}", DAY), data)
+            result.writestr(zipfile.ZipInfo(f"{NAME}/{record}", DAY), data)
     return stream.getvalue()

@@ -78,7 +78,7 @@ class Proof:
     @property
     def compared(self) -> int:
         """The number of cases with a known outcome."""
-        return sum(self.verdicts[one] for one in ("same", "close", "equally-refused", "relaxed", "changed", "changed-later"))
+        return sum(self.verdicts[name] for name in ("same", "close", "equally-refused", "relaxed", "changed", "changed-later"))
 
     @property
     def modelled(self) -> bool:
@@ -99,7 +99,7 @@ class Proof:
 
 def table_of(stated: StatedUpgrader, at: Release = NEWEST) -> UpgraderTable:
     """Return the upgraders recorded for a release (default: the newest), with this one replacing that of its overload."""
-    rest = [one for one in recorded(at).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
+    rest = [item for item in recorded(at).bodies if (item.operator, item.overload) != (stated.operator, stated.overload)]
     body = UpgraderBody(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
     return UpgraderTable([body, *rest])
 
@@ -112,13 +112,17 @@ def version_for(stated: StatedUpgrader) -> int:
     """
     known = horizon(f"reference@{stated.old}")
     if known.reads("file-format", stated.bump):
-        said = f"torch {stated.old} reads file format {stated.bump}, so it is not older than the change that {stated.id} handles"
-        raise UsageError(said, code="upgrader", hint="set `old` to the last release with the old behavior")
-    found = [one for one in range(stated.first, stated.bump) if known.reads("file-format", one)]
-    if not found:
-        said = f"torch {stated.old} reads none of the file formats {stated.first} to {stated.bump - 1} that {stated.id} handles"
-        raise UsageError(said, code="upgrader", hint="set `old` to a release before the version bump")
-    return found[-1]
+        message = (
+            f"torch {stated.old} reads file format {stated.bump}, so it is not older than the change that {stated.id} handles"
+        )
+        raise UsageError(message, code="upgrader", hint="set `old` to the last release with the old behavior")
+    results = [index for index in range(stated.first, stated.bump) if known.reads("file-format", index)]
+    if not results:
+        message = (
+            f"torch {stated.old} reads none of the file formats {stated.first} to {stated.bump - 1} that {stated.id} handles"
+        )
+        raise UsageError(message, code="upgrader", hint="set `old` to a release before the version bump")
+    return results[-1]
 
 
 def prove(
@@ -151,40 +155,42 @@ def prove(
     numbers = Release(stated.old) >= PROGRAMS_HAVE_COMPLEX
     models = Modelled(stated.old), Modelled(table=table_of(stated) if table is None else table)
     sides = (old[0] if old else models[0], new[0] if new else models[1])
-    proof.old, proof.new = (tuple(one.name for one in (*real, model)) for real, model in zip((old, new), models, strict=True))
+    proof.old, proof.new = (tuple(item.name for item in (*real, model)) for real, model in zip((old, new), models, strict=True))
     confirmed = bool(old) and bool(new)
-    stands_for: list[tuple[Oracle, Modelled]] = [(one, Modelled(one.name.removeprefix("torch-"))) for one in (*old, *new)]
+    stands_for: list[tuple[Oracle, Modelled]] = [
+        (oracle, Modelled(oracle.name.removeprefix("torch-"))) for oracle in (*old, *new)
+    ]
     seen: Counter[str] = Counter()
     later = later_changes(stated)
     at_bump = _at_bump(stated, new, table) if later else None
     branches = None if first else Branches(stated, table_of)
     for form in forms(stated.operator, stated.arguments, complex_numbers=numbers):
         data = proof.programs[form.signed] = archive(form, version)
-        given = [*(one.arguments for one in kept if one.call == form.signed), *cases(form, seed, count)]
+        given = [*(call.arguments for call in kept if call.call == form.signed), *cases(form, seed, count)]
         if branches is not None:
             branches.ask(data, given)
             proof.branches = branches.counts
-        answers = {one.name: one.ask(data, given) for one in (*old, *new, *(models if not confirmed else ()))}
+        answers = {oracle.name: oracle.ask(data, given) for oracle in (*old, *new, *(models if not confirmed else ()))}
         for real, model in stands_for:
             _hold(proof, form, real, model.ask(data, given), answers[real.name], given)
         pairs = list(zip(given, answers[sides[0].name], answers[sides[1].name], strict=True))
         verdicts = [judged(was, now) for _, was, now in pairs]
-        changed = [at for at, found in enumerate(verdicts) if found.verdict == "changed"]
+        changed = [at for at, result in enumerate(verdicts) if result.verdict == "changed"]
         if at_bump is not None and changed:
             mine = [pairs[at][:2] for at in changed]
             for at, is_later in zip(changed, _are_later(data, mine, at_bump, models[1] if len(new) == 1 else None), strict=True):
                 if is_later:
                     verdicts[at] = verdicts[at]._replace(verdict="changed-later")
                     proof.later = later
-        for (args, _, _), found in zip(pairs, verdicts, strict=True):
-            proof.verdicts[found.verdict] += 1
-            proof.confirmed += confirmed and found.verdict not in {"no-program", "no-input"}
-            if found.verdict != "changed":
+        for (args, _, _), verdict in zip(pairs, verdicts, strict=True):
+            proof.verdicts[verdict.verdict] += 1
+            proof.confirmed += confirmed and verdict.verdict not in {"no-program", "no-input"}
+            if verdict.verdict != "changed":
                 continue
-            proof.sorts[found.sort] += 1
-            if not seen[found.sort] and len(proof.counterexamples) < EXAMPLES:
-                proof.counterexamples.append(_smallest(form, args, data, sides, found.sort, confirmed, shrink=not first))
-            seen[found.sort] += 1
+            proof.sorts[verdict.sort] += 1
+            if not seen[verdict.sort] and len(proof.counterexamples) < EXAMPLES:
+                proof.counterexamples.append(_smallest(form, args, data, sides, verdict.sort, confirmed, shrink=not first))
+            seen[verdict.sort] += 1
             if first:
                 return proof
     return proof
@@ -196,7 +202,7 @@ def later_changes(stated: StatedUpgrader) -> tuple[str, ...]:
         return ()
     known = entries(packaged("policies", "torch"), ("changes",))["change"]
     base = bare(stated.operator)
-    return tuple(one["id"] for one in known if base in one["operators"] and Release(one["since"]) > Release(stated.since))
+    return tuple(item["id"] for item in known if base in item["operators"] and Release(item["since"]) > Release(stated.since))
 
 
 def _at_bump(stated: StatedUpgrader, new: Sequence[Oracle], table: UpgraderTable | None) -> Oracle | None:
@@ -219,7 +225,7 @@ def _are_later(data: bytes, calls: list[tuple[list[Any], CallOutcome]], at_bump:
     if newest is None:
         return right
     differs = [judged(was, now).verdict == "changed" for (_, was), now in zip(calls, newest.ask(data, given), strict=True)]
-    return [one and other for one, other in zip(right, differs, strict=True)]
+    return [item and other for item, other in zip(right, differs, strict=True)]
 
 
 def _hold(
@@ -227,13 +233,13 @@ def _hold(
 ) -> None:
     """Compare the reference reader with a release."""
     counts = proof.agreements.setdefault(real.name, Counter())
-    for args, model, said in zip(given, ours, theirs, strict=True):
-        word = agreement(model, said)
+    for args, model, outcome in zip(given, ours, theirs, strict=True):
+        word = agreement(model, outcome)
         counts[word] += 1
         if word in {"values", "only-torch-refuses", "only-the-reader-refuses", "not-modelled", "input-differs"}:
             kept = proof.apart.setdefault(f"{real.name}: {word}", [])
             if len(kept) < EXAMPLES:
-                kept.append(f"{form.call} of {shown(args)}: torch {told(said)}; reference {told(model)}")
+                kept.append(f"{form.call} of {shown(args)}: torch {told(outcome)}; reference {told(model)}")
 
 
 def _smallest(
@@ -241,8 +247,8 @@ def _smallest(
 ) -> Counterexample:
     def fails(tried: list[list[Any]]) -> list[bool]:
         pairs = zip(*(side.ask(data, tried) for side in sides), strict=True)
-        found = [judged(was, now) for was, now in pairs]
-        return [one.verdict == "changed" and one.sort == sort for one in found]
+        results = [judged(was, now) for was, now in pairs]
+        return [item.verdict == "changed" and item.sort == sort for item in results]
 
     small = shrunk(args, fails) if shrink else args
     (was,), (now,) = (side.ask(data, [small]) for side in sides)

@@ -47,23 +47,33 @@ def record(
             obligations += asked_of(stated, real, list(proof.programs.items()))
     examples = tuple(
         Example(
-            one.sort, one.form.signed, one.args, shown(one.args), told(one.old), told(one.new), one.said, proof.sorts[one.sort]
+            counterexample.sort,
+            counterexample.form.signed,
+            counterexample.args,
+            shown(counterexample.args),
+            told(counterexample.old),
+            told(counterexample.new),
+            counterexample.said,
+            proof.sorts[counterexample.sort],
         )
-        for one in proof.counterexamples
+        for counterexample in proof.counterexamples
     )
-    found = {repr((one.call, one.arguments)): one for one in (*kept, *(ProofCall(one.call, one.arguments) for one in examples))}
+    results = {
+        repr((call.call, call.arguments)): call
+        for call in (*kept, *(ProofCall(example.call, example.arguments) for example in examples))
+    }
     return RecordedProof(
         upgrader=stated.id,
         stated=digest_of(stated),
         seed=str(proof.seed),
         count=count,
-        old=tuple(one.name for one in old),
-        new=tuple(one.name for one in new),
+        old=tuple(item.name for item in old),
+        new=tuple(item.name for item in new),
         calls=dict(sorted(proof.verdicts.items())),
         confirmed=proof.confirmed,
         later=tuple(proof.later),
         tolerances={dtype: list(bounds) for dtype, bounds in sorted(tolerances().items())},
         obligations=tuple(obligations),
         examples=examples,
-        kept=tuple(found.values()),
+        kept=tuple(results.values()),
     )

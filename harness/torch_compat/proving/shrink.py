@@ -29,9 +29,9 @@ def shrunk(args: list[Any], fails: Callable[[list[list[Any]]], list[bool]]) -> l
     """
     best = args
     for _ in range(ROUNDS):
-        tried = sorted({json.dumps(one): one for one in _smaller(best) if _size(one) < _size(best)}.values(), key=_size)
+        tried = sorted({json.dumps(item): item for item in _smaller(best) if _size(item) < _size(best)}.values(), key=_size)
         answers = fails(tried) if tried else []
-        better = next((one for one, bad in zip(tried, answers, strict=True) if bad), None)
+        better = next((item for item, bad in zip(tried, answers, strict=True) if bad), None)
         if better is None:
             return best
         best = better
@@ -42,18 +42,18 @@ def _size(args: list[Any]) -> tuple[int, int, float]:
     """Sort key: number of elements and views first, then the complexity of the numbers."""
     elements = views = 0
     odd = 0.0
-    for one in args:
-        if isinstance(one, dict) and "tensor" in one:
-            array = _array(one)
+    for arg in args:
+        if isinstance(arg, dict) and "tensor" in arg:
+            array = _array(arg)
             elements += array.size + array.ndim
-            body = one["tensor"]
+            body = arg["tensor"]
             views += bool(body["offset"]) + (not array.flags.c_contiguous) + (0 in body["strides"])
             odd += sum(map(_oddity, array.reshape(-1).tolist()))
-        elif isinstance(one, list):
-            elements += len(one)
-            odd += sum(map(_oddity, one))
-        elif one is not None:
-            odd += _oddity(next(iter(one.values())) if isinstance(one, dict) else one)
+        elif isinstance(arg, list):
+            elements += len(arg)
+            odd += sum(map(_oddity, arg))
+        elif arg is not None:
+            odd += _oddity(next(iter(arg.values())) if isinstance(arg, dict) else arg)
     return elements, views, odd
 
 
@@ -70,8 +70,8 @@ def _oddity(value: Any) -> float:
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = Decoder().decode({"tuple": [value]})[0].array
-    return found
+    result: np.ndarray[Any, Any] = Decoder().decode({"tuple": [value]})[0].array
+    return result
 
 
 def _whole(array: np.ndarray[Any, Any], kind: str, storage: int) -> dict[str, Any]:
@@ -81,22 +81,22 @@ def _whole(array: np.ndarray[Any, Any], kind: str, storage: int) -> dict[str, An
 
 
 def _smaller(args: list[Any]) -> Iterator[list[Any]]:
-    tensors = [at for at, one in enumerate(args) if isinstance(one, dict) and "tensor" in one]
+    tensors = [at for at, item in enumerate(args) if isinstance(item, dict) and "tensor" in item]
     storages = {at: args[at]["tensor"]["storage"] for at in tensors}
-    found = {at: _array(args[at]) for at in tensors}
+    results = {at: _array(args[at]) for at in tensors}
     kinds = {at: args[at]["tensor"]["dtype"] for at in tensors}
 
     def with_(changed: dict[int, np.ndarray[Any, Any]]) -> list[Any]:
-        made = copy.deepcopy(args)
+        result = copy.deepcopy(args)
         for at, array in changed.items():
-            made[at] = _whole(array, kinds[at], storages[at])
-        return made
+            result[at] = _whole(array, kinds[at], storages[at])
+        return result
 
     if tensors:
-        yield with_(found)  # contiguous
+        yield with_(results)  # contiguous
         wide: list[np.ndarray[Any, Any]]
         try:
-            wide = list(np.broadcast_arrays(*(found[at] for at in tensors)))
+            wide = list(np.broadcast_arrays(*(results[at] for at in tensors)))
         except ValueError:
             wide = []
         if wide and wide[0].size:
@@ -107,7 +107,7 @@ def _smaller(args: list[Any]) -> Iterator[list[Any]]:
                 for shape in ((), (1,))
             )
         for at in tensors:
-            array = found[at]
+            array = results[at]
             if array.ndim and array.shape[0] > 1:
                 yield with_({at: array[:1]})
             if array.size and array.ndim:
@@ -116,12 +116,12 @@ def _smaller(args: list[Any]) -> Iterator[list[Any]]:
                 if array.size and not (number < 0 and kinds[at] in {"uint8", "bool"}):
                     with np.errstate(all="ignore"):
                         yield with_({at: np.full(array.shape, number, array.dtype)})
-    for at, one in enumerate(args):
-        if isinstance(one, dict) and "float" in one:
+    for at, arg in enumerate(args):
+        if isinstance(arg, dict) and "float" in arg:
             yield from ([*args[:at], {"float": float(number)}, *args[at + 1 :]] for number in SIMPLE)
-        elif isinstance(one, list):
-            yield from ([*args[:at], smaller, *args[at + 1 :]] for smaller in ([], [1], [2], one[:-1]))
-        elif one.__class__ is int:
+        elif isinstance(arg, list):
+            yield from ([*args[:at], smaller, *args[at + 1 :]] for smaller in ([], [1], [2], arg[:-1]))
+        elif arg.__class__ is int:
             yield from ([*args[:at], number, *args[at + 1 :]] for number in SIMPLE)
-        elif one is not None and one.__class__ is str:
+        elif arg is not None and arg.__class__ is str:
             yield [*args[:at], None, *args[at + 1 :]]

@@ -75,18 +75,18 @@ def read(path: Path | None = None) -> dict[str, StatedUpgrader]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from None
-    found: dict[str, StatedUpgrader] = {}
+    results: dict[str, StatedUpgrader] = {}
     rows: Any = parsed(text, str(path)).get("upgrader", [])
     for row in rows if isinstance(rows, list) else []:
         _check(row, str(path))
         operator, _, overload = str(row["operator"]).partition(".")
-        one = StatedUpgrader(
+        item = StatedUpgrader(
             row["id"], operator, overload, row.get("first", 0), row["bump"], row["old_schema"], row["body"].strip("\n"),
             row.get("old", ""), row.get("since", ""), row.get("change", ""), row.get("link", ""),
             tuple(row.get("equivalent", {}).items()),
         )  # fmt: skip
-        found[one.id] = one
-    return found
+        results[item.id] = item
+    return results
 
 
 def _check(row: Any, where: str) -> None:
@@ -96,11 +96,11 @@ def _check(row: Any, where: str) -> None:
     wrong = [key for key, kind in OPTIONAL.items() if key in given and given[key].__class__ is not kind]
     name = str(given.get("id", "without id"))
     if missing or wrong:
-        said = "; ".join(
+        message = "; ".join(
             f"{key}: expected {'a string' if {**KEYS, **OPTIONAL}[key] is str else 'an integer'}" for key in (*missing, *wrong)
         )
         raise UsageError(
-            f"the [[upgrader]] {name}: {said}", where=where, code="upgrader", hint="see policies/torch/upgraders.toml"
+            f"the [[upgrader]] {name}: {message}", where=where, code="upgrader", hint="see policies/torch/upgraders.toml"
         )
     if not 0 <= given.get("first", 0) < given["bump"] <= MOST:
         raise UsageError(

@@ -196,7 +196,7 @@ class Maker:
         if layout == "transposed" and ndim >= 2 and count:
             steps = tuple(math.prod(shape[:at]) for at in range(ndim))
         elif layout == "stepped" and ndim and count:
-            steps, count = tuple(2 * one for one in steps), 2 * count
+            steps, count = tuple(2 * step for step in steps), 2 * count
         elif layout == "offset":
             offset, count = 2, count + 2
         return self.body(self.array(kind, count, low=low, high=high), kind, self.storages, shape, steps, offset)
@@ -210,8 +210,8 @@ class Maker:
 
     def shape(self) -> tuple[int, ...]:
         """Draw a shape."""
-        found: tuple[int, ...] = self.pick(SHAPES)
-        return found
+        results: tuple[int, ...] = self.pick(SHAPES)
+        return results
 
     def draw_dims(self, count: int) -> list[int]:
         """Draw at least one of ``count`` dimensions, without repetition."""
@@ -219,10 +219,10 @@ class Maker:
 
     def floating(self) -> str:
         """Draw a floating-point dtype, most often float32."""
-        found: str = self.pick((*FLOATS[:1] * 2, *FLOATS, *FLOATS[1:], *HALVES))
-        return found
+        result: str = self.pick((*FLOATS[:1] * 2, *FLOATS, *FLOATS[1:], *HALVES))
+        return result
 
     def text(self) -> str:
         """Draw a string."""
-        found: str = self.pick(TEXTS)
-        return found
+        result: str = self.pick(TEXTS)
+        return result

@@ -52,12 +52,12 @@ def judged(old: CallOutcome, new: CallOutcome) -> Judged:
         return Judged("relaxed") if new.kind == "value" else Judged("equally-refused")
     if new.kind != "value":
         return Judged("changed", new.kind, told(new))
-    found = differences(old, new)
-    apart = [one for one in found if not near(one)]
+    result = differences(old, new)
+    apart = [difference for difference in result if not near(difference)]
     if apart:
-        first = min(apart, key=lambda one: one.kind == "value")
+        first = min(apart, key=lambda item: item.kind == "value")
         return Judged("changed", f"{first.kind} of {first.dtype}" if first.kind == "value" else first.kind, described(first))
-    return Judged("close" if found else "same")
+    return Judged("close" if result else "same")
 
 
 def agreement(model: CallOutcome, real: CallOutcome) -> str:
@@ -79,7 +79,7 @@ def agreement(model: CallOutcome, real: CallOutcome) -> str:
 def tolerances() -> dict[str, tuple[float, float]]:
     """Return the ULP and absolute tolerances by dtype: those of the policy for all operators."""
     stated = entries(packaged("policies", "torch"), ("promises",))["tolerance"]
-    return {one["dtype"]: (float(one["max_ulp"]), float(one["max_abs"])) for one in stated if one.get("operators") == ["*"]}
+    return {item["dtype"]: (float(item["max_ulp"]), float(item["max_abs"])) for item in stated if item.get("operators") == ["*"]}
 
 
 def near(one: Difference) -> bool:

@@ -120,19 +120,19 @@ def resolved(policy: Policy, names: Iterable[str], say: Callable[[str], None]) -
         UsageError: the calendar has no such release, a program does not exist, or two builds have the same reader name.
         BuildError: a build cannot be used.
     """
-    found: dict[str, CalendarRelease] = {}
+    results: dict[str, CalendarRelease] = {}
     for name in dict.fromkeys(names):
         if not is_build_name(name):
             release = policy.calendar.resolve(name)
-            found[release.name] = release
+            results[release.name] = release
             continue
         policy, mine = with_build(policy, build_of(name, policy, say))
-        twin = found.get(mine.name)
+        twin = results.get(mine.name)
         if isinstance(twin, BuildRelease) and twin.build.digest != mine.build.digest:
             raise UsageError(
                 f"{name} and {twin.build.name} are two builds with the same version, {mine.build.release}",
                 hint="use only one of them at a time",
                 code="twin-builds",
             )
-        found[mine.name] = mine
-    return policy, list(found.values())
+        results[mine.name] = mine
+    return policy, list(results.values())

@@ -125,9 +125,9 @@ def python_of(path: Path) -> Environment:
         UsageError: the program does not exist.
     """
     if not (path.is_file() and os.access(path, os.X_OK)):
-        found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
+        result = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
         hint = "pass the path of a Python executable that can import torch, such as python:venv/bin/python"
-        raise UsageError(found, where=str(path), hint=hint, code="no-python")
+        raise UsageError(result, where=str(path), hint=hint, code="no-python")
     python = path.absolute()  # not resolved: the location of its link identifies a virtual environment
     return Environment("", python.parent.parent, python, {})
 
@@ -148,28 +148,28 @@ def python_build(path: Path, *, name: str | None = None, today: dt.date, built: 
     bare = python_of(path)
     located = _located(bare, name)
     folder = Path(located["torch"]).absolute().parent
-    reads = tuple(dict.fromkeys(Path(one) for one in (*located["prefixes"], *located["path"], str(folder))))
+    reads = tuple(dict.fromkeys(Path(prefix) for prefix in (*located["prefixes"], *located["path"], str(folder))))
     environment = Environment("", bare.prefix, bare.python, {}, reads)
-    said = _asked(environment, name)
-    release = stated(said["torch"])
+    message = _asked(environment, name)
+    release = stated(message["torch"])
     if release is None:
         raise BuildError(
-            f"its torch reports the version {said['torch']!r:.80}, expected one such as 2.16.0.dev20261120+cpu", where=name
+            f"its torch reports the version {message['torch']!r:.80}, expected one such as 2.16.0.dev20261120+cpu", where=name
         )
-    if Path(said["file"]).resolve().parent != folder.resolve():
-        raise BuildError(f"its torch is in {folder} but was imported from {said['file']}", where=name, code="build-changed")
+    if Path(message["file"]).resolve().parent != folder.resolve():
+        raise BuildError(f"its torch is in {folder} but was imported from {message['file']}", where=name, code="build-changed")
     stamps, digest = _stamps(folder), _digest(folder)
-    day, day_from = _day(release, said, folder, name, today, built)
+    day, day_from = _day(release, message, folder, name, today, built)
     description = {
-        "torch": said["torch"],
-        "git_revision": said["git_revision"],
-        "python": said["python"],
-        "cuda": variant_of(said),
+        "torch": message["torch"],
+        "git_revision": message["git_revision"],
+        "python": message["python"],
+        "cuda": variant_of(message),
         "wheel_sha256": "",
         BUILD: digest,
     }
     whole = Environment(release.public, bare.prefix, bare.python, description, reads)
-    return Build(name, release, day, day_from, variant_of(said), folder, digest, whole, stamps)
+    return Build(name, release, day, day_from, variant_of(message), folder, digest, whole, stamps)
 
 
 def unchanged(build: Build) -> None:
@@ -196,7 +196,7 @@ def variant_of(said: dict[str, Any]) -> str:
 
 
 def _day(
-    release: Release, said: dict[str, Any], folder: Path, name: str, today: dt.date, built: dt.date | None
+    release: Release, message: dict[str, Any], folder: Path, name: str, today: dt.date, built: dt.date | None
 ) -> tuple[dt.date, str]:
     """Return the date of a build and the source of the date; reject an impossible date.
 
@@ -207,7 +207,7 @@ def _day(
     version = folder / "version.py"
     written = dt.datetime.fromtimestamp((version if version.is_file() else folder / "__init__.py").stat().st_mtime, dt.UTC).date()
     if release.day is None:
-        own = said.get("built")
+        own = message.get("built")
         try:
             return (dt.date.fromisoformat(str(own)[:10]), "build") if own else (built, "build") if built else (written, "file")
         except ValueError:
@@ -249,8 +249,8 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
         located = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below
     except (ValueError, IndexError, KeyError, TypeError, AssertionError):
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
-        raise BuildError("is not a Python interpreter: it did not report its module paths", where=name, hint=said[0]) from None
+        message = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
+        raise BuildError("is not a Python interpreter: it did not report its module paths", where=name, hint=message[0]) from None
     if not located["torch"]:
         raise BuildError(
             "this Python has no torch",
@@ -283,23 +283,23 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
                 raise BuildError(
                     f"its torch printed {target.stat().st_size} bytes of build information, expected a few hundred", where=name
                 )
-            said: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+            messages: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             words = done.stderr.strip().splitlines()[-1:] or [f"it exited with status {done.returncode}"]
             raise BuildError("its torch cannot be imported", where=name, hint=words[0], code="build-not-imported") from None
     for key in ("torch", "file"):
-        if not isinstance(said.get(key), str):
+        if not isinstance(messages.get(key), str):
             raise BuildError(f"its torch does not report {key!r}", where=name)
-    if said.get("numpy") is not True:
+    if messages.get("numpy") is not True:
         raise BuildError(
             "this Python has no numpy, which torch-compat needs to read tensors and archives",
             where=name,
             hint=f"{environment.python} -m pip install numpy",
             code="build-without-numpy",
         )
-    said["git_revision"] = said["git_revision"] if isinstance(said.get("git_revision"), str) else None
+    messages["git_revision"] = messages["git_revision"] if isinstance(messages.get("git_revision"), str) else None
     python = _version_of(environment)
-    return {**said, "python": python}
+    return {**messages, "python": python}
 
 
 def _version_of(environment: Environment) -> str:
@@ -350,7 +350,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield every file of a torch with its relative name, in order, except Python's caches."""
     count = 0
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one != "__pycache__")
+        folders[:] = sorted(item for item in folders if item != "__pycache__")
         for name in sorted(names):
             path = Path(parent, name)
             if path.is_file():
@@ -362,18 +362,18 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _stamps(folder: Path) -> str:
     """Digest of the names, sizes and times of all files: it changes when a file does, without reading any file."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name, path in _files(folder):
         status = path.stat()
-        found.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+        result.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return result.hexdigest()
 
 
 def _digest(folder: Path) -> str:
     """Digest of the names and contents of all files."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name, path in _files(folder):
         with path.open("rb", buffering=0) as stream:
             content = hashlib.file_digest(stream, "sha256").hexdigest()
-        found.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+        result.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return result.hexdigest()

@@ -251,25 +251,25 @@ class Child:
 
     def receive(self) -> tuple[dict[str, Any], memoryview]:
         """Return the next request; shared memory that comes with it replaces the previous one."""
-        found: list[int] = []
-        request, data = self.lines.receive(self.spec["memory"], found)
-        if found:
-            self.arena = Arena(request["arena"], found[0])
+        results: list[int] = []
+        request, data = self.lines.receive(self.spec["memory"], results)
+        if results:
+            self.arena = Arena(request["arena"], results[0])
             self.arena.handed_over()
         return request, data
 
     def begin(self) -> None:
         """Receive the archive."""
-        found: list[int] = []
-        request, _ = self.lines.receive(0, found)
-        (descriptor,) = found
+        results: list[int] = []
+        request, _ = self.lines.receive(0, results)
+        (descriptor,) = results
         while "ask" in request:
             asked = request["ask"]
             opened = partial(open_archive, asked["path"], descriptor=descriptor)
             self.lines.send(requests.answer(asked, lambda stage: self.lines.send({"stage": stage}), opened))
-            found = []
-            request, _ = self.lines.receive(0, found)
-            (descriptor,) = found
+            results = []
+            request, _ = self.lines.receive(0, results)
+            (descriptor,) = results
         try:
             self.module = load(
                 open_archive(request["load"], descriptor=descriptor),
@@ -294,30 +294,30 @@ class Child:
             state = {"value": {"d": [[name, writing.put(tensor)] for name, _, tensor in self.module.named_tensors()]}}
             return self.with_bytes(state, writing.storages())
         args, words, originals, copies = self.arguments(request, data)
-        made: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         value = None
         try:
             value = self.module.run(request["call"], args, words)
         except HarnessError as error:
-            made = {"error": _error(error)}
+            results = {"error": _error(error)}
         changed = [place for place, copy in enumerate(copies) if not same_bytes(originals[place], copy)]
-        layout = None if made or changed or self.heard else _alone(value, copies)
+        layout = None if results or changed or self.heard else _alone(value, copies)
         text = self.texts.get(layout)
         if text is not None and value.__class__ is Tensor:
             return text, [padded(value.array)]
         writing = Writing(copies, self.keep)
-        if not made:
+        if not results:
             try:
-                made = {"value": writing.put(value)}
+                results = {"value": writing.put(value)}
             except HarnessError as error:
                 writing = Writing(copies)
-                made = {"error": _error(error)}
+                results = {"error": _error(error)}
         storages = writing.storages()
         if changed:
-            made["changed"] = changed
+            results["changed"] = changed
             storages += [copies[place].ravel(order="K").view(np.uint8) for place in changed]
-        document, parts = self.with_bytes({**made, **self.warned()}, storages)
-        if layout is not None and "value" in made:
+        document, parts = self.with_bytes({**results, **self.warned()}, storages)
+        if layout is not None and "value" in results:
             self.texts.remember(layout, document)
         return document, parts
 
@@ -351,7 +351,7 @@ class Child:
         named = [arg["x"][0] if arg.__class__ is dict and "x" in arg else None for arg in request["args"]]
         if not words and len(data) and named == list(places) and all(map(whole, originals)):
             starts = [0, *itertools.accumulate(map(rounded, sizes))]
-            tensors = [(at, one.dtype, one.shape) for at, one in zip(starts, originals, strict=False)]
+            tensors = [(at, original.dtype, original.shape) for at, original in zip(starts, originals, strict=False)]
             self.plan = _Plan(request, starts[-1], tensors)
         return args, words, originals, copies
 
@@ -360,23 +360,23 @@ class Child:
         self.kept.append(value)
         return len(self.kept) - 1
 
-    def with_bytes(self, made: dict[str, Any], storages: list[Any]) -> tuple[Any, list[Any]]:
+    def with_bytes(self, value: dict[str, Any], storages: list[Any]) -> tuple[Any, list[Any]]:
         """Return an answer with its storages, in the message or in shared memory."""
         if not storages:
-            return made, []
-        made["sizes"] = [one.nbytes for one in storages]
-        total = sum(map(rounded, made["sizes"]))
+            return value, []
+        value["sizes"] = [item.nbytes for item in storages]
+        total = sum(map(rounded, value["sizes"]))
         if total <= INLINE:
-            return made, list(map(padded, storages))
+            return value, list(map(padded, storages))
         if self.arena is None or self.arena.size < total:
             self.lines.send({"need": total})
             self.receive()
             assert self.arena is not None  # noqa: S101 - it has just been received
         at = 0
-        for one in storages:
-            self.arena.bytes[at : at + one.nbytes] = one
-            at += rounded(one.nbytes)
-        return made, []
+        for storage in storages:
+            self.arena.bytes[at : at + storage.nbytes] = storage
+            at += rounded(storage.nbytes)
+        return value, []
 
 
 def _alone(value: Any, copies: list[Any]) -> Any:
@@ -428,13 +428,13 @@ def _check_files() -> None:
 
 @cache
 def _warm_archive() -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive:
         archive.writestr("m/data.pkl", b"\x80\x02c__torch__.m\nModel\n)\x81}X\x08\x00\x00\x00training\x89sb.")
         archive.writestr("m/code/__torch__/m.py", WARM)
         archive.writestr("m/constants.pkl", b"\x80\x02).")
         archive.writestr("m/version", b"3\n")
-    return made.getvalue()
+    return result.getvalue()
 
 
 @cache

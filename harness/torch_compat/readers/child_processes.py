@@ -151,9 +151,9 @@ class Workshop:
                 self._asked.append(spec)
 
     def _receive(self) -> None:
-        found: list[int] = []
-        reply, _ = self._lines.receive(0, found)
-        self._spare = ChildProcess(self, reply["pid"], socket.socket(fileno=found[0]), self._asked.pop())
+        results: list[int] = []
+        reply, _ = self._lines.receive(0, results)
+        self._spare = ChildProcess(self, reply["pid"], socket.socket(fileno=results[0]), self._asked.pop())
 
     def ended(self, process: int, *, kill: bool = False) -> int | None:
         """Return the exit status of a child that stopped answering, negative for a signal; None if unknown.
@@ -253,12 +253,12 @@ class ChildProcess:
             self.lines.send(document, data, descriptors)
         except Gone:
             raise self.death() from None
-        found = self.receive(most)
+        result = self.receive(most)
         if self.lines.unread:
             self.kill()
             raise bad(f"{len(self.lines.unread)} bytes follow it")
         self._took += time.monotonic() - began
-        return found
+        return result
 
     def receive(self, most: int) -> tuple[dict[str, Any], memoryview]:
         """Return the next message.
@@ -272,8 +272,8 @@ class ChildProcess:
             raise self.death() from None
         except BlockingIOError:
             self.kill()
-            said = f"the process that runs the program did not respond within {self.spec.seconds + GRACE_SECONDS} s while trying to {self.stage}, and was killed"
-            raise ReaderError(said, code="timed-out") from None
+            message = f"the process that runs the program did not respond within {self.spec.seconds + GRACE_SECONDS} s while trying to {self.stage}, and was killed"
+            raise ReaderError(message, code="timed-out") from None
         except BaseException:
             self.kill()
             raise
@@ -297,11 +297,11 @@ class ChildProcess:
         """Return how a child that closed its connection ended, as in a reader's reply: ``{"stage", "exit", "said"}`` and ``signal``."""
         status = self.workshop.ended(self.pid)
         self.close()
-        found: dict[str, Any] = {"stage": self.stage, "exit": status, "said": ""}
+        results: dict[str, Any] = {"stage": self.stage, "exit": status, "said": ""}
         if status is not None and status < 0:
-            found["signal"] = signal_name(-status)
-            found["said"] = ENDS.get(found["signal"], "")
-        return found
+            results["signal"] = signal_name(-status)
+            results["said"] = ENDS.get(results["signal"], "")
+        return results
 
     def death(self) -> ReaderError:
         """Return the error for a child that closed its connection."""

@@ -118,7 +118,7 @@ class Commands:
 
 def last_words(output: str, lines: int = 4) -> str:
     """Return the end of a tool's output as one line: the lines marked as errors if any, else the last lines."""
-    said = [line.strip() for line in output.splitlines() if line.strip()]
-    said = [line for line in said if not line.startswith(("WARNING: Location", "[notice]", "WARNING: You are using pip"))]
-    errors = [line for line in said if line.lower().startswith(("error", "fatal"))]
-    return " | ".join((errors or said)[-lines:]) or "it printed nothing"
+    messages = [line.strip() for line in output.splitlines() if line.strip()]
+    messages = [line for line in messages if not line.startswith(("WARNING: Location", "[notice]", "WARNING: You are using pip"))]
+    errors = [line for line in messages if line.lower().startswith(("error", "fatal"))]
+    return " | ".join((errors or messages)[-lines:]) or "it printed nothing"

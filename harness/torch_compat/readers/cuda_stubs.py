@@ -120,12 +120,12 @@ def read_shared_object(path: Path, command: Commands) -> SharedObject:
     versions: dict[str, list[str]] = {}
     requires_of: list[str] = []
     for line in out.splitlines():
-        if found := _NEEDED.search(line):
-            needed.append(found[1])
-        elif found := _REQUIRES_FILE.search(line):
-            requires_of = versions.setdefault(found[1], [])
-        elif found := _REQUIRES_VERSION.search(line):
-            requires_of.append(found[1])
+        if match := _NEEDED.search(line):
+            needed.append(match[1])
+        elif match := _REQUIRES_FILE.search(line):
+            requires_of = versions.setdefault(match[1], [])
+        elif match := _REQUIRES_VERSION.search(line):
+            requires_of.append(match[1])
         elif (columns := line.split()) and len(columns) >= 8 and columns[0][:-1].isdigit() and columns[0].endswith(":"):
             _number, _value, _size, kind, binding, _visibility, section, name = columns[:8]
             if section != "UND":
@@ -169,8 +169,8 @@ def need_tool(*names: str, package: str) -> str:
         EnvironmentUnavailable: none is.
     """
     for name in names:
-        if found := shutil.which(name):
-            return found
+        if result := shutil.which(name):
+            return result
     raise EnvironmentUnavailable(
         f"a release whose CUDA libraries are not in its wheel needs {' or '.join(names)}, which is not installed",
         hint=f"install {package}",

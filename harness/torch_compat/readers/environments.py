@@ -141,7 +141,7 @@ class Environment:
     def folders(self) -> tuple[Path, ...]:
         """The folders that its processes must be able to read: its own, and that of the Python it was created with."""
         programs = {self.python.parent.resolve(), self.python.resolve().parent}
-        found = {
+        results = {
             self.prefix.resolve(),
             *(folder.parent if folder.name == "bin" else folder for folder in programs),
             *(folder.resolve() for folder in self.reads),
@@ -154,8 +154,8 @@ class Environment:
             key, _, value = line.partition("=")
             if key.strip() == "home" and value.strip():
                 base = Path(value.strip())  # the bin folder of that Python, possibly under another name
-                found |= {base.parent, base.resolve().parent}
-        return tuple(sorted(found))
+                results |= {base.parent, base.resolve().parent}
+        return tuple(sorted(results))
 
 
 class Environments:
@@ -199,17 +199,17 @@ class Environments:
         Raises:
             EnvironmentUnavailable: it is not built here.
         """
-        found = self.get(version)
-        if found is None:
+        result = self.get(version)
+        if result is None:
             hint = f"torch-compat readers build torch-{version}" + (f"; {otherwise}" if otherwise else "")
             raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
-        return found
+        return result
 
     def all(self) -> tuple[Environment, ...]:
         """Every environment that has been built, oldest release first."""
         names = [path.parent.name for path in self.root.glob(f"readers/torch-*/{STATE}")]
-        found = [self.get(name.removeprefix("torch-")) for name in names]
-        return tuple(sorted((item for item in found if item), key=lambda item: Release(item.version)))
+        results = [self.get(name.removeprefix("torch-")) for name in names]
+        return tuple(sorted((item for item in results if item), key=lambda item: Release(item.version)))
 
     def build(self, release: CalendarRelease, *, cuda: Cuda = "stub", progress: Progress = lambda _step: None) -> Environment:
         """Return the environment of a release: the existing one, else a new one.
@@ -338,14 +338,14 @@ class EnvironmentBuild:
         self.install([str(item) for item in requirements if not _is_for_gpu(item)] + [f"numpy{self.release.numpy}"])
         used, stubs = self.complete_cuda(cuda, site, requirements, target["markers"])
         self.progress("checking that torch can be imported and used")
-        said = self.verify()
+        message = self.verify()
         shutil.rmtree(self.scratch)
         description = {
             "schema_version": SCHEMA_VERSION,
-            "torch": said["torch"],
-            "git_revision": said["git_revision"],
-            "python": said["python"],
-            "numpy": said["numpy"],
+            "torch": message["torch"],
+            "git_revision": message["git_revision"],
+            "python": message["python"],
+            "numpy": message["numpy"],
             "wheel": wheel,
             "wheel_sha256": sha256,
             "cuda": used,
@@ -362,18 +362,18 @@ class EnvironmentBuild:
         """Install only torch, from the wheel that pip chooses; return the wheel's name and SHA-256."""
         self.progress(f"downloading torch {self.release.version}")
         wheels = self.scratch / "wheels"
-        one = f"torch=={self.release.version}"
-        self.pip("download", "--no-deps", "--no-cache-dir", "-d", str(wheels), one, purpose=f"downloading {one}")
-        found = sorted(wheels.glob("*.whl")) if wheels.is_dir() else []
-        if len(found) != 1:
+        item = f"torch=={self.release.version}"
+        self.pip("download", "--no-deps", "--no-cache-dir", "-d", str(wheels), item, purpose=f"downloading {item}")
+        result = sorted(wheels.glob("*.whl")) if wheels.is_dir() else []
+        if len(result) != 1:
             names = ", ".join(path.name for path in sorted(wheels.glob("*"))) or "nothing"
-            raise EnvironmentUnavailable(f"pip download {one} returned {names}, expected one wheel", code="no-wheel")
-        self.progress(f"installing {found[0].name}")
-        with found[0].open("rb") as stream:
+            raise EnvironmentUnavailable(f"pip download {item} returned {names}, expected one wheel", code="no-wheel")
+        self.progress(f"installing {result[0].name}")
+        with result[0].open("rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        self.pip("install", "--no-deps", "--no-cache-dir", str(found[0]), purpose=f"installing {found[0].name}")
-        found[0].unlink()
-        return found[0].name, sha256
+        self.pip("install", "--no-deps", "--no-cache-dir", str(result[0]), purpose=f"installing {result[0].name}")
+        result[0].unlink()
+        return result[0].name, sha256
 
     def for_gpu(self, requirement: Requirement) -> bool:
         """Whether torch uses a package only with a GPU."""
@@ -391,10 +391,10 @@ class EnvironmentBuild:
         self, site: Path, package: str, markers: Mapping[str, str], extras: frozenset[str] = frozenset()
     ) -> list[Requirement]:
         """Return the requirements of an installed package on the environment's own Python, with these extras."""
-        found = sorted(site.glob(f"{package.replace('-', '_')}-*.dist-info/METADATA"))
-        if not found:
+        results = sorted(site.glob(f"{package.replace('-', '_')}-*.dist-info/METADATA"))
+        if not results:
             raise EnvironmentUnavailable(f"pip installed {package} without metadata", where=str(site), code="no-metadata")
-        lines = HeaderParser().parsestr(found[0].read_text(encoding="utf-8")).get_all("Requires-Dist") or []
+        lines = HeaderParser().parsestr(results[0].read_text(encoding="utf-8")).get_all("Requires-Dist") or []
         try:
             stated = [Requirement(line) for line in lines]
         except InvalidRequirement as error:
@@ -448,14 +448,14 @@ class EnvironmentBuild:
                 cwd=Path(empty),
                 environ=plain_environ(Path(empty)),  # only pip needs some of the user's variables
             )
-        said: dict[str, Any] = json.loads(out.splitlines()[-1])
-        if stated(said["torch"]) != Release(self.release.version):
-            raise WrongVersion(f"expected torch {self.release.version}, got {said['torch']}", where=str(self.python))
-        if said["sums"] != [2.0, 3.0]:
+        messages: dict[str, Any] = json.loads(out.splitlines()[-1])
+        if stated(messages["torch"]) != Release(self.release.version):
+            raise WrongVersion(f"expected torch {self.release.version}, got {messages['torch']}", where=str(self.python))
+        if messages["sums"] != [2.0, 3.0]:
             raise EnvironmentUnavailable(
-                f"torch {said['torch']} computes {said['sums']} instead of [2.0, 3.0]", code="wrong-result"
+                f"torch {messages['torch']} computes {messages['sums']} instead of [2.0, 3.0]", code="wrong-result"
             )
-        return said
+        return messages
 
 
 def cache_folder() -> Path:

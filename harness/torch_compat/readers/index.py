@@ -104,25 +104,25 @@ class _Pip:
         platforms = [word for name in names for word in ("--platform", name)]
         question = ["index", "versions", "torch", "-vv", "--python-version", python, "--only-binary", ":all:", *platforms]
         try:
-            said = self._call(self._python, *question, *options)
+            message = self._call(self._python, *question, *options)
         except Failed as error:
-            said = error.output
-            if _NONE not in said:
-                raise _unavailable(last_words(said)) from error
-            _refuse_unreached(said)
+            message = error.output
+            if _NONE not in message:
+                raise _unavailable(last_words(message)) from error
+            _refuse_unreached(message)
             return set()
-        _refuse_unreached(said)
-        answer = _ANSWER.search(said)
+        _refuse_unreached(message)
+        answer = _ANSWER.search(message)
         if answer is None:
-            raise _unavailable(f"pip said {last_words(said)!r}")
-        found = set()
+            raise _unavailable(f"pip said {last_words(message)!r}")
+        results = set()
         for text in answer.group(1).split(", "):
             release = stated(text.strip())
             if release is None:
                 raise _unavailable(f"pip reported the invalid version {text!r}")
             if not release.prerelease:
-                found.add(release.public)
-        return found
+                results.add(release.public)
+        return results
 
     def uploaded(self, version: str, python: str, low: dt.date, high: dt.date) -> dt.date | None:
         """Return the upload date of this release's wheel for a CPython; None if pip or the index does not provide it.
@@ -165,7 +165,7 @@ def new_releases(
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
         pip = _Pip(run, Path(scratch))
         missing = unlisted(calendar, _offered(calendar, pip))
-        return tuple((one, _uploaded(calendar, one, today, pip)) for one in missing)
+        return tuple((item, _uploaded(calendar, item, today, pip)) for item in missing)
 
 
 def offered_release(
@@ -178,14 +178,14 @@ def offered_release(
     """
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
         pip = _Pip(run, Path(scratch))
-        found = next((one for one in _offered(calendar, pip) if one.version == version), None)
-        if found is None:
+        result = next((item for item in _offered(calendar, pip) if item.version == version), None)
+        if result is None:
             raise EnvironmentUnavailable(
                 f"the package index does not offer torch {version} for Linux on x86-64",
                 hint="torch-compat readers available lists the available releases",
                 code="not-offered",
             )
-        return found, _uploaded(calendar, found, today, pip)
+        return result, _uploaded(calendar, result, today, pip)
 
 
 def _offered(calendar: Calendar[CalendarRelease], pip: _Pip) -> tuple[Offered, ...]:
@@ -245,8 +245,8 @@ def _pythons(calendar: Calendar[CalendarRelease]) -> list[str]:
     return sorted(usable, key=dotted)
 
 
-def _refuse_unreached(said: str) -> None:
-    for url, why in _UNREACHED.findall(said):
+def _refuse_unreached(text: str) -> None:
+    for url, why in _UNREACHED.findall(text):
         if not _LACKS_IT.search(why):
             raise _unavailable(f"{re.sub(r'//[^/@]*@', '//', url)}: {why}")
 

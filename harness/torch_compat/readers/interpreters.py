@@ -67,13 +67,13 @@ class Interpreter:
 @functools.cache
 def find_interpreters() -> tuple[Interpreter, ...]:
     """Return all CPythons from 3.6 on that are found here, newest first; the search runs once per process."""
-    found: dict[Path, Interpreter] = {}
+    results: dict[Path, Interpreter] = {}
     for candidate in _distinct(_candidates()):
         interpreter = _ask(candidate)
         if interpreter is not None:
-            found.setdefault(interpreter.path, interpreter)
+            results.setdefault(interpreter.path, interpreter)
     return tuple(
-        sorted(found.values(), key=lambda interpreter: (dotted(interpreter.version), str(interpreter.path)), reverse=True)
+        sorted(results.values(), key=lambda interpreter: (dotted(interpreter.version), str(interpreter.path)), reverse=True)
     )
 
 
@@ -113,7 +113,7 @@ def _candidates() -> Iterator[Path]:
     yield Path(sys.executable)
     names = ["python3", *(f"python3.{minor}" for minor in range(OLDEST[1], sys.version_info.minor + 10))]
     for folder in [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", "/usr/bin"]:
-        yield from (Path(found) for name in names if folder and (found := shutil.which(name, path=folder)))
+        yield from (Path(result) for name in names if folder and (result := shutil.which(name, path=folder)))
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from sorted(pyenv.glob("versions/*/bin/python"))
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
@@ -146,12 +146,12 @@ def _ask(candidate: Path) -> Interpreter | None:
             stdin=subprocess.DEVNULL,
             env=clean_environ(),
         )
-        said = json.loads(answer.stdout)
+        message = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
-    if said["implementation"] != "CPython" or said["level"] != "final" or tuple(said["version"]) < OLDEST:
+    if message["implementation"] != "CPython" or message["level"] != "final" or tuple(message["version"]) < OLDEST:
         return None
-    return Interpreter(".".join(map(str, said["version"])), Path(said["executable"]))
+    return Interpreter(".".join(map(str, message["version"])), Path(message["executable"]))
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -99,8 +99,8 @@ class IsolatedModule:
         with self._lock:
             exchange = Exchange(elsewhere=True)
             reply, data = self._ask({"state": True}, [], [], "report its state")
-            found: dict[str, Any] = self._value(reply, data, exchange)
-            return found
+            results: dict[str, Any] = self._value(reply, data, exchange)
+            return results
 
     # ---------------------------------------------------------------------------------------------------------------- calls
 
@@ -136,9 +136,9 @@ class IsolatedModule:
                     document["arena"] = self._arena.size
                     descriptors = [self._arena.descriptor]
                 at = 0
-                for one in storages:
-                    self._arena.bytes[at : at + one.nbytes] = one
-                    at += rounded(one.nbytes)
+                for storage in storages:
+                    self._arena.bytes[at : at + storage.nbytes] = storage
+                    at += rounded(storage.nbytes)
             else:
                 parts = list(map(padded, storages))
                 if layout is not None:
@@ -148,8 +148,8 @@ class IsolatedModule:
 
     def _larger(self, size: int) -> Arena:
         if size > self._most:
-            said = f"the tensors of a call take {size} bytes; the limit is {self._most} (limits.memory)"
-            raise errors.Raised(said, code="memory-limit")
+            message = f"the tensors of a call take {size} bytes; the limit is {self._most} (limits.memory)"
+            raise errors.Raised(message, code="memory-limit")
         return Arena(1 << max(20, (size - 1).bit_length()))
 
     def _ask(self, document: Any, parts: list[Any], descriptors: list[int], stage: str) -> tuple[dict[str, Any], Any]:
@@ -232,8 +232,8 @@ class IsolatedModule:
             steps = [step // copy.itemsize for step in copy.strides]
             now = arrays.view(memory, copy.dtype, copy.shape, steps)
             exchange.write_back(place, now)
-        for category, said in _warned(reply):
-            warnings.warn(said, category, stacklevel=5)
+        for category, message in _warned(reply):
+            warnings.warn(message, category, stacklevel=5)
         if "error" in reply:
             raise _error(reply["error"])
         if "value" not in reply:
@@ -282,29 +282,29 @@ def _warned(reply: dict[str, Any]) -> list[tuple[type[Warning], str]]:
     Raises:
         ReaderError: they are invalid.
     """
-    found = []
+    results = []
     heard = reply.get("warnings", [])
     if heard.__class__ is not list:
         raise bad("invalid warnings")
-    for one in heard:
-        if one.__class__ is not list or len(one) != 2 or any(part.__class__ is not str for part in one):
+    for item in heard:
+        if item.__class__ is not list or len(item) != 2 or any(part.__class__ is not str for part in item):
             raise bad("an invalid warning")
-        category = getattr(builtins, one[0], None)
+        category = getattr(builtins, item[0], None)
         if not (isinstance(category, type) and issubclass(category, Warning)):
             category = UserWarning
-        found.append((category, one[1]))
-    return found
+        results.append((category, item[1]))
+    return results
 
 
-def _error(said: Any) -> HarnessError:
+def _error(text: Any) -> HarnessError:
     """Return the error in an answer.
 
     Raises:
         ReaderError: it is not in the :class:`torch_compat.errors.HarnessError` family.
     """
-    if said.__class__ is not list or len(said) != 6 or any(part is not None and part.__class__ is not str for part in said):
+    if text.__class__ is not list or len(text) != 6 or any(part is not None and part.__class__ is not str for part in text):
         raise bad("an invalid error")
-    name, message, where, hint, code, slip = said
+    name, message, where, hint, code, slip = text
     if name is None or message is None or code is None:
         raise bad("an error without a name, a message or a code")
     kind = OURS.get(name)
@@ -318,11 +318,11 @@ def _error(said: Any) -> HarnessError:
         kind = SourceError
     if kind is None or issubclass(kind, errors.PolicyError | ReaderError):
         raise bad(f"an error of the class {name[:80]!r}")
-    made = kind.__new__(kind)
-    HarnessError.__init__(made, message, where=where, hint=hint, code=code)
+    result = kind.__new__(kind)
+    HarnessError.__init__(result, message, where=where, hint=hint, code=code)
     if slip is not None:
-        made.slip = _slips()[slip]  # type: ignore[attr-defined]
-    return made
+        result.slip = _slips()[slip]  # type: ignore[attr-defined]
+    return result
 
 
 def _dying(name: str, slip: str) -> type[HarnessError]:
@@ -363,13 +363,13 @@ def load_isolated(workshop: Workshop, path: str, reader: str, limits: Limits) ->
     finally:
         os.close(descriptor)
     try:
-        for category, said in _warned(reply):
-            warnings.warn(said, category, stacklevel=4)
-        made = _error(reply["error"]) if "error" in reply else IsolatedModule(child, reply, limits)
+        for category, message in _warned(reply):
+            warnings.warn(message, category, stacklevel=4)
+        result = _error(reply["error"]) if "error" in reply else IsolatedModule(child, reply, limits)
     except BaseException:
         child.kill()
         raise
-    if isinstance(made, IsolatedModule):
-        return made
+    if isinstance(result, IsolatedModule):
+        return result
     child.close()
-    raise made
+    raise result

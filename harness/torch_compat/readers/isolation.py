@@ -98,8 +98,8 @@ def _probe(homes: tuple[str, ...]) -> Isolation:
             reasons = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             reasons = dict.fromkeys(_REACHED, f"the launcher did not respond: {type(error).__name__}")
-    found = {part: str(reason) for part, reason in reasons.items() if reason}
-    return Isolation("network" not in found, "home" not in found, found)
+    results = {part: str(reason) for part, reason in reasons.items() if reason}
+    return Isolation("network" not in results, "home" not in results, results)
 
 
 def launch(

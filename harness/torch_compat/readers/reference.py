@@ -118,9 +118,9 @@ def _workshop() -> Workshop:
     """Return the template that forks processes for this process's programs. Single-threaded: numpy must not start threads first."""
     from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - as above
 
-    made = Workshop({**THREADS, "PYTHONPATH": str(Path(__file__).parents[2])})
-    atexit.register(made.close)
-    return made
+    result = Workshop({**THREADS, "PYTHONPATH": str(Path(__file__).parents[2])})
+    atexit.register(result.close)
+    return result
 
 
 @lru_cache(maxsize=1)
@@ -247,5 +247,5 @@ class Reference:
         return checked(reply, request["do"])
 
 
-def _failed(do: str, said: str) -> ReaderError:
-    return ReaderError(f"the reference reader could not run {do!r}: {said}", code="request-failed")
+def _failed(do: str, text: str) -> ReaderError:
+    return ReaderError(f"the reference reader could not run {do!r}: {text}", code="request-failed")

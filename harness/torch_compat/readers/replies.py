@@ -26,8 +26,8 @@ def stage_of(reply: dict[str, Any]) -> str:
     stage = reply["stage"]
     if len(reply) != 1 or stage.__class__ is not str or stage not in STAGES:
         raise bad(f"an unknown stage {stage!r:.40}")
-    found: str = stage
-    return found
+    result: str = stage
+    return result
 
 
 def checked(reply: Any, do: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def checked(reply: Any, do: str) -> dict[str, Any]:
     ends = len(reply) - len(beside)
     if ends != 1 or not beside <= {"slips", "unstable", "notes", "upgraders"}:
         raise bad(f"a reply with the keys {sorted(map(str, reply))!r:.200}")
-    _each(reply.get("slips", []), lambda one: one.__class__ is str, "slips")
+    _each(reply.get("slips", []), lambda item: item.__class__ is str, "slips")
     _beside(reply)
     if "unstable" in reply:
         _record(reply["unstable"], UNSTABLE, "unstable")
@@ -52,33 +52,33 @@ def checked(reply: Any, do: str) -> dict[str, Any]:
         _error(reply["unsupported"], {"code": str, "message": str}, "unsupported")
     else:
         _result(reply["result"], do)
-    found: dict[str, Any] = reply
-    return found
+    results: dict[str, Any] = reply
+    return results
 
 
 def _beside(part: dict[str, Any]) -> None:
-    _each(part.get("notes", []), lambda one: one.__class__ is str, "notes")
+    _each(part.get("notes", []), lambda item: item.__class__ is str, "notes")
     _each(part.get("upgraders", []), _is_upgrader, "upgraders")
 
 
-def _is_upgrader(one: Any) -> bool:
-    return one.__class__ is list and [part.__class__ for part in one] == [str, int, str, str]
+def _is_upgrader(item: Any) -> bool:
+    return item.__class__ is list and [part.__class__ for part in item] == [str, int, str, str]
 
 
 def _result(result: Any, do: str) -> None:
     if result.__class__ is not dict:
         raise bad(f"a result of type {type(result).__name__}")
-    said = dict(result)
+    messages = dict(result)
     if do == "run":
-        _beside(said)
-        said = {key: part for key, part in said.items() if key not in {"notes", "upgraders"}}
-        if len(said) != 1 or not said.keys() <= {"value", "error"}:
-            raise bad(f"a result with the keys {sorted(map(str, said))!r:.200}")
-    if "error" in said:
-        _error(said["error"], {"stage": str, "type": str, "message": str}, "error")
-        said["error"] = {key: part for key, part in said["error"].items() if key != "where"}
+        _beside(messages)
+        messages = {key: part for key, part in messages.items() if key not in {"notes", "upgraders"}}
+        if len(messages) != 1 or not messages.keys() <= {"value", "error"}:
+            raise bad(f"a result with the keys {sorted(map(str, messages))!r:.200}")
+    if "error" in messages:
+        _error(messages["error"], {"stage": str, "type": str, "message": str}, "error")
+        messages["error"] = {key: part for key, part in messages["error"].items() if key != "where"}
     try:
-        check_result(said, "result")
+        check_result(messages, "result")
     except (ValueError, RecursionError) as error:
         raise bad(str(error)[:400]) from error
 
@@ -89,11 +89,11 @@ def _error(error: Any, parts: Mapping[str, type], name: str) -> None:
     _record(error, parts, name)
 
 
-def _record(found: Any, parts: Mapping[str, type], name: str) -> None:
-    if found.__class__ is not dict or {key: part.__class__ for key, part in found.items()} != parts:
+def _record(value: Any, parts: Mapping[str, type], name: str) -> None:
+    if value.__class__ is not dict or {key: part.__class__ for key, part in value.items()} != parts:
         raise bad(f"{name} is not of the form {{{', '.join(parts)}}}")
 
 
-def _each(found: Any, fits: Callable[[Any], bool], name: str) -> None:
-    if found.__class__ is not list or not all(map(fits, found)):
+def _each(value: Any, fits: Callable[[Any], bool], name: str) -> None:
+    if value.__class__ is not list or not all(map(fits, value)):
         raise bad(f"{name} are invalid")

@@ -56,8 +56,10 @@ def answer(
         return {"result": {"error": {"stage": "load", "type": error.code, "message": error.message, "where": error.where}}}
     except Exception as error:  # noqa: BLE001 - reported, never hidden: no rule passes on the outcome `unsupported`
         at = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"the reference reader failed in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
-        return {"unsupported": {"code": "fault", "message": said, "where": None}}
+        message = (
+            f"the reference reader failed in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
+        )
+        return {"unsupported": {"code": "fault", "message": message, "where": None}}
 
 
 def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
@@ -70,11 +72,11 @@ def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callabl
 
 def _slips(met: dict[str, Behavior], horizon: str) -> dict[str, Any]:
     """Return the parts to add to a result for the slips encountered; empty if there were none."""
-    said: dict[str, Any] = {"slips": sorted(met)} if met else {}
+    messages: dict[str, Any] = {"slips": sorted(met)} if met else {}
     for slip in met.values():
         if slip.outcome == "unstable":
-            said["unstable"] = {"stage": slip.stage, "signal": slip.signal, "predicted": explanation(slip, horizon)}
-    return said
+            messages["unstable"] = {"stage": slip.stage, "signal": slip.signal, "predicted": explanation(slip, horizon)}
+    return messages
 
 
 def _run(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def _run(request: dict[str, Any], archive: Path | Archive, progress: Callable[[s
 
 
 def _applied(program: Any) -> list[list[Any]]:
-    return [list(one) for one in dict.fromkeys(program.applied)]
+    return [list(item) for item in dict.fromkeys(program.applied)]
 
 
 def _error(error: HarnessError) -> dict[str, Any]:

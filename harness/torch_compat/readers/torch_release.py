@@ -208,7 +208,7 @@ class TorchRelease:
         with contextlib.ExitStack() as stack:
             handed = _Handed(self._given, self._scratch, stack)
             asked = [
-                self._handed(handed, {"do": do, "timeout_s": timeout_s, **one}, loads=True, writes=False) for one in requests
+                self._handed(handed, {"do": do, "timeout_s": timeout_s, **item}, loads=True, writes=False) for item in requests
             ]
             reply = self._ask("many", {"requests": asked}, len(requests) * timeout_s + GRACE_SECONDS)
             replies: list[dict[str, Any]] = handed.named(reply)["result"]

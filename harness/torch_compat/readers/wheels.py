@@ -77,9 +77,9 @@ def _named(file: str, where: str) -> _Wheel:
     release = stated(str(version))
     if name != "torch" or release is None:
         raise UsageError(f"expected a torch wheel, got {name} {version}", where=where, code="no-wheel")
-    pythons = sorted({f"3.{found[1]}" for tag in tags if (found := _PYTHON.fullmatch(tag.interpreter))})
+    pythons = sorted({f"3.{match[1]}" for tag in tags if (match := _PYTHON.fullmatch(tag.interpreter))})
     if any(tag.interpreter.startswith("py3") for tag in tags):
-        pythons += sorted({one.minor for one in find_interpreters()} - {*pythons})
+        pythons += sorted({interpreter.minor for interpreter in find_interpreters()} - {*pythons})
     return _Wheel(release, tuple(pythons), tuple(sorted({tag.platform for tag in tags})))
 
 
@@ -186,8 +186,10 @@ def _make(
         steps.command([interpreter.path, "-m", "venv", prefix], purpose="python -m venv")
         progress(f"installing {file.name}")
         steps.pip("install", "--no-deps", "--no-cache-dir", "--no-index", str(file.absolute()), purpose=f"installing {file.name}")
-        said = steps.command([steps.python, "-I", "-c", ASK_TARGET], purpose="inspecting the new Python", environ=plain_environ())
-        target = json.loads(said)
+        message = steps.command(
+            [steps.python, "-I", "-c", ASK_TARGET], purpose="inspecting the new Python", environ=plain_environ()
+        )
+        target = json.loads(message)
         site = Path(target["site"])
         requirements = steps.requirements(site, "torch", target["markers"])
         needed = [str(item) for item in requirements if not steps.for_gpu(item)]
@@ -212,8 +214,8 @@ def expire_wheels(today: dt.date, days: int, root: Path | None = None) -> list[s
     gone = []
     for path in sorted(_folder(root).glob(f"torch-*/{STATE}")):
         with contextlib.suppress(ValueError, KeyError, TypeError):  # one without a date is kept
-            made = dt.date.fromisoformat(json.loads(path.read_text(encoding="utf-8"))["made"])
-            if (today - made).days > days:
+            result = dt.date.fromisoformat(json.loads(path.read_text(encoding="utf-8"))["made"])
+            if (today - result).days > days:
                 with _locked(path.parent):
                     path.unlink()
                     remove_environment(path.parent)
@@ -251,12 +253,12 @@ def nightly_build(
         BuildError: the wheel's hash differs from the index's, or the index gives none; otherwise as :func:`wheel_build`.
         EnvironmentUnavailable: the index cannot be read, or offers no such wheel for a Python of this machine.
     """
-    found = _DATE.fullmatch(text)
+    match = _DATE.fullmatch(text)
     try:
-        day = dt.date(*map(int, found.groups()[:3])) if found else None
+        day = dt.date(*map(int, match.groups()[:3])) if match else None
     except ValueError:
         day = None
-    if found is None or day is None:
+    if match is None or day is None:
         raise UsageError(
             f"{text!r} is not a valid date", hint="use nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day"
         )
@@ -266,7 +268,7 @@ def nightly_build(
             hint=f"use --index-url URL, set {INDEX}, or set nightly_index in [policy]; the torch page must be at URL/torch/",
             code="no-index",
         )
-    link = _chosen(index, day, found[4] or "cpu")
+    link = _chosen(index, day, match[4] or "cpu")
     name = f"nightly:{text}"
     with tempfile.TemporaryDirectory(prefix="torch-compat-", dir=_ready(_folder(root))) as scratch:
         file = Path(scratch) / link.file
@@ -283,7 +285,7 @@ def _ready(folder: Path) -> Path:
 def _chosen(index: str, day: dt.date, local: str) -> _Link:
     page = f"{index.rstrip('/')}/torch/"
     links = [link for link in _links(page) if link.wheel.release.day == day]
-    here = {one.minor for one in find_interpreters()}
+    here = {interpreter.minor for interpreter in find_interpreters()}
     machine = os.uname().machine
     fits = [
         link
@@ -361,18 +363,18 @@ def _download(link: _Link, file: Path) -> None:
         raise BuildError(
             "the index does not provide a SHA-256 for this wheel", where=link.file, hint="its links must end with #sha256=..."
         )
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     size = 0
     with _opened(link.url) as stream, file.open("wb") as target:
         while block := stream.read(AT_ONCE):
             size += len(block)
             if size > WHEEL_BYTES:
                 raise BuildError(f"has more than {WHEEL_BYTES} bytes", where=link.file)
-            found.update(block)
+            result.update(block)
             target.write(block)
-    if found.hexdigest() != link.sha256:
+    if result.hexdigest() != link.sha256:
         raise BuildError(
-            f"has SHA-256 {found.hexdigest()[:12]}…, but the index reports {link.sha256[:12]}…: it was not run",
+            f"has SHA-256 {result.hexdigest()[:12]}…, but the index reports {link.sha256[:12]}…: it was not run",
             where=link.file,
             hint="the download was cut off, or the file was replaced: fetch the index page again",
             code="wrong-hash",

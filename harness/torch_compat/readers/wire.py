@@ -219,8 +219,8 @@ class Lines:
             else:
                 import socket  # noqa: PLC0415 - as above
 
-                raw, found, _, _ = socket.recv_fds(self.connection, AT_ONCE, 4)
-                descriptors += found
+                raw, result, _, _ = socket.recv_fds(self.connection, AT_ONCE, 4)
+                descriptors += result
         except ConnectionResetError as error:
             raise Gone from error
         if not raw:
@@ -267,8 +267,8 @@ class Writing:
     def __init__(self, known: Sequence[Array] = (), hand: Callable[[Any], int] | None = None) -> None:
         self._known = known
         self._hand = hand
-        self._whole = {id(one): place for place, one in enumerate(known)}  # by array identity, whatever they are views of
-        self._places = {id(owner(one)): place for place, one in enumerate(known)}
+        self._whole = {id(item): place for place, item in enumerate(known)}  # by array identity, whatever they are views of
+        self._places = {id(owner(item)): place for place, item in enumerate(known)}
         self._storages: list[tuple[Array, list[int]]] = []
         self._views: list[tuple[list[Any], int, int]] = []
         self._left = MOST_OBJECTS
@@ -291,8 +291,8 @@ class Writing:
         self._left -= 1
         if self._left < 0:
             hint = "torch_compat.load(..., in_process=True) has no such limit"
-            said = f"a call has more than {MOST_OBJECTS} tensors, tuples and dictionaries, too many to send between processes"
-            raise Unsupported(said, hint=hint, code="too-large")
+            message = f"a call has more than {MOST_OBJECTS} tensors, tuples and dictionaries, too many to send between processes"
+            raise Unsupported(message, hint=hint, code="too-large")
         if kind is Tensor:
             return {"x": self.tensor(value.array)}
         if kind is tuple:
@@ -336,12 +336,12 @@ class Writing:
             first, end = arrays.extent(array.shape, array.strides, int(at))
             end += size - 1 if array.size else 0
         strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
-        made: list[Any] = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
-        if made[0] >= len(self._known):
-            span = self._storages[made[0] - len(self._known)][1]
+        results: list[Any] = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
+        if results[0] >= len(self._known):
+            span = self._storages[results[0] - len(self._known)][1]
             span[0], span[1] = min(span[0], first), max(span[1], end)
-        self._views.append((made, at, size))
-        return made
+        self._views.append((results, at, size))
+        return results
 
     def _place(self, memory: Array) -> int:
         place = self._places.get(id(memory))
@@ -353,9 +353,9 @@ class Writing:
     def storages(self) -> list[Array]:
         """Return the bytes of new storages, as far as they are visible through views. Nothing may be written after that."""
         starts = [first // ALIGNED * ALIGNED if first < end else 0 for _, (first, end) in self._storages]
-        for made, at, size in self._views:
-            place = made[0] - len(self._known)
-            made[4] = (at - (starts[place] if place >= 0 else 0)) // size
+        for result, at, size in self._views:
+            place = result[0] - len(self._known)
+            result[4] = (at - (starts[place] if place >= 0 else 0)) // size
         return [_flat(memory)[start : max(end, start)] for start, (memory, (_, end)) in zip(starts, self._storages, strict=True)]
 
 
@@ -467,10 +467,10 @@ class Reading:
         if key == "h":
             if self._named is not None:
                 return self._named(body[0])
-            number, said = body
-            if number.__class__ is not int or said.__class__ is not str:
+            number, message = body
+            if number.__class__ is not int or message.__class__ is not str:
                 raise TypeError("expected a number and a type name for a value kept in the worker")
-            return Kept(number, said[:1000])
+            return Kept(number, message[:1000])
         if key == "o" and body.__class__ is str:
             return type(body, (), {})()
         raise KeyError(f"unknown value {body!r:.80}")
@@ -486,14 +486,14 @@ class Reading:
 def _list(body: Any) -> list[Any]:
     if body.__class__ is not list:
         raise TypeError(f"expected a list, got {type(body).__name__}")
-    found: list[Any] = body
-    return found
+    results: list[Any] = body
+    return results
 
 
 def _named_tuple(name: Any, fields: tuple[Any, ...], items: list[Any]) -> NamedTupleValue:
-    if name.__class__ is not str or len(fields) != len(items) or any(one.__class__ is not str for one in fields):
+    if name.__class__ is not str or len(fields) != len(items) or any(field.__class__ is not str for field in fields):
         raise TypeError("a named tuple must have a name, and as many fields as values")
     own = name.rpartition(".")[2]
     space = {"qualified_name": name, "fields": fields}
-    made: NamedTupleValue = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), space)(*items)
-    return made
+    value: NamedTupleValue = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), space)(*items)
+    return value

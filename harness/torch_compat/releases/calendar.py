@@ -94,10 +94,10 @@ class Calendar(Generic[_Dated]):
 
     def resolve(self, name: str) -> _Dated:
         """Return the release with a name such as ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of 1.2."""
-        found = self.known.find(name)
-        if found is None:
+        result = self.known.find(name)
+        if result is None:
             raise self._unknown(name)
-        return self._by_version[found]
+        return self._by_version[result]
 
     def is_newer(self, one: str, other: str) -> bool:
         """Whether ``one`` is a later version than ``other``, regardless of dates (1.10.2 is not newer than 1.11.0)."""

@@ -62,7 +62,7 @@ def entries(folder: Path, files: Iterable[str]) -> dict[str, list[dict[str, Any]
     Raises:
         PolicyError: a file is missing, or not valid TOML.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    results: dict[str, list[dict[str, Any]]] = {}
     for name in files:
         path = folder / f"{name}.toml"
         try:
@@ -70,5 +70,5 @@ def entries(folder: Path, files: Iterable[str]) -> dict[str, list[dict[str, Any]
         except (OSError, ValueError) as error:
             raise PolicyError([Problem(path.as_posix(), 0, "", f"cannot be read: {error}")]) from error
         for table, several in parsed(text, path.as_posix()).items():
-            found.setdefault(table, []).extend(several)
-    return found
+            results.setdefault(table, []).extend(several)
+    return results

@@ -43,7 +43,7 @@ class Known:
         self.releases = tuple(releases)
         self.parsed = tuple(map(Release, self.releases))
         self._keys = [release.key for release in self.parsed]
-        if any(one >= other for one, other in zip(self._keys, self._keys[1:], strict=False)):
+        if any(key >= other for key, other in zip(self._keys, self._keys[1:], strict=False)):
             raise UsageError(f"expected unique releases in calendar order; found {', '.join(self.releases)}", code="no-releases")
         self._labels = Labels(self.releases)
         self._places = {release: at for at, release in enumerate(self.releases)}
@@ -67,14 +67,14 @@ class Known:
 
     def holding(self, releases: Iterable[str]) -> int:
         """Return the bitmask of these releases; KeyError if one is not in the list."""
-        found = 0
+        result = 0
         for release in releases:
-            found |= 1 << self._places[release]
-        return found
+            result |= 1 << self._places[release]
+        return result
 
     def bits_of(self, releases: ReleaseSet) -> int:
         """Return the bitmask of the listed releases that are in a set."""
-        found = 0
+        result = 0
         keys = self._keys
         for first, last, with_first, with_last in releases.intervals:
             start = 0 if first is None else bisect_left(keys, first.key)
@@ -82,8 +82,8 @@ class Known:
             start += first is not None and not with_first and start < len(keys) and keys[start] == first.key
             end += last is not None and with_last and end < len(keys) and keys[end] == last.key
             if start < end:
-                found |= (1 << end) - (1 << start)
-        return found
+                result |= (1 << end) - (1 << start)
+        return result
 
     def bits(self, text: str) -> int:
         """Return the bitmask of the set that a text describes; its ends must be in the list.
@@ -93,11 +93,11 @@ class Known:
         """
         known = self._bits.get(text)
         if known is None:
-            found = ReleaseSet.parse(text)
-            other = sorted(found.ends - self._places.keys())
+            result = ReleaseSet.parse(text)
+            other = sorted(result.ends - self._places.keys())
             if other:
                 raise UsageError(f"{text!r} refers to unknown releases: {', '.join(other)}", code="no-releases")
-            known = self._bits[text] = self.bits_of(found)
+            known = self._bits[text] = self.bits_of(result)
         return known
 
     def spans(self, bits: int) -> Iterator[tuple[str, str]]:
@@ -124,7 +124,7 @@ class Known:
 
     def without(self, releases: Collection[str]) -> Known:
         """Return the list without these releases."""
-        return Known(one for one in self.releases if one not in releases)
+        return Known(release for release in self.releases if release not in releases)
 
     def find(self, name: str) -> str | None:
         """Return the listed release with a name such as ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``; None if there is none.
@@ -133,7 +133,7 @@ class Known:
         """
         version = name.removeprefix(PREFIX)
         if _LINE.fullmatch(version):
-            return next((str(one) for one in reversed(self.parsed) if one.line == version), None)
+            return next((str(item) for item in reversed(self.parsed) if item.line == version), None)
         asked = stated(version)
         return asked.public if asked is not None and asked.public in self._places else None
 
@@ -148,9 +148,9 @@ class Known:
         asked = stated(name.removeprefix(PREFIX))
         if asked is None:
             return ()
-        same = [one for one in self.parsed if one.line == asked.line]
+        same = [item for item in self.parsed if item.line == asked.line]
         if same:
-            return tuple(map(str, sorted(same, key=lambda one: (abs(one.numbers[2] - asked.numbers[2]), one.key))))
+            return tuple(map(str, sorted(same, key=lambda release: (abs(release.numbers[2] - asked.numbers[2]), release.key))))
         at = bisect_left(self._keys, asked.key)
         alike = get_close_matches(asked.public, self.releases, n=1)
         return tuple(dict.fromkeys([*self.releases[max(0, at - 1) : at + 1], *alike]))
@@ -167,6 +167,8 @@ class Known:
         """
         patch = release.numbers[2]
         same = [
-            (abs(one.numbers[2] - patch), -one.numbers[2], at) for at, one in enumerate(self.parsed) if one.line == release.line
+            (abs(item.numbers[2] - patch), -item.numbers[2], at)
+            for at, item in enumerate(self.parsed)
+            if item.line == release.line
         ]
         return min(same)[2] if same else self.newest(release) or 0

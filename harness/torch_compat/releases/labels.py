@@ -61,7 +61,7 @@ class Labels:
         known = self._known.get(text)
         if known is None:
             seen = 0
-            found: list[str] = []
+            results: list[str] = []
             for span in text.split(","):
                 first, dots, last = span.partition("..")
                 if first not in self._at or (last and last not in self._at):
@@ -74,6 +74,6 @@ class Labels:
                 if seen & members:
                     raise UsageError(f"the set {text!r:.80} contains a duplicate", code="no-releases")
                 seen |= members
-                found += self.names[start : end + 1]
-            known = self._known[text] = tuple(found)
+                results += self.names[start : end + 1]
+            known = self._known[text] = tuple(results)
         return known

@@ -169,13 +169,13 @@ def dotted(text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Release:
-    found = _VERSION.fullmatch(text) if len(text) <= LONGEST else None
-    if found is None:
+    result = _VERSION.fullmatch(text) if len(text) <= LONGEST else None
+    if result is None:
         shown = text if len(text) <= LONGEST else text[:LONGEST] + "..."
         raise UsageError(
             f"expected a version of torch such as '2.13.0' or '2.16.0.dev20261120+cpu', found {shown!r}", code="no-release"
         )
-    written, phase, of_phase, post, development, local = found.groups()
+    written, phase, of_phase, post, development, local = result.groups()
     numbers = [int(number) for number in written.split(".")]
     while len(numbers) > 1 and not numbers[-1]:
         numbers.pop()

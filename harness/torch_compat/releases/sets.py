@@ -117,16 +117,16 @@ class ReleaseSet:
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """The disjoint intervals of the set, in order and as few as possible."""
-        found: list[Interval] = []
+        results: list[Interval] = []
         begin: Cut | None = None
         inside = self._oldest
         for cut in self._cuts:
             if inside:
-                found.append(_interval(begin, cut))
+                results.append(_interval(begin, cut))
             begin, inside = cut, not inside
         if inside:
-            found.append(_interval(begin, None))
-        return tuple(found)
+            results.append(_interval(begin, None))
+        return tuple(results)
 
     @property
     def first(self) -> Release | None:
@@ -204,10 +204,10 @@ class ReleaseSet:
 
 
 def _made(cuts: tuple[Cut, ...], *, oldest: bool) -> ReleaseSet:
-    found = object.__new__(ReleaseSet)
-    found._cuts = cuts
-    found._oldest = oldest
-    return found
+    result = object.__new__(ReleaseSet)
+    result._cuts = cuts
+    result._oldest = oldest
+    return result
 
 
 def _cut(release: Release, side: int) -> Cut:

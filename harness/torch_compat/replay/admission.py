@@ -120,7 +120,7 @@ class Admission:
             "observe": f"load every fixture twice with {name}, and run every probe and every deprecation",
             "survey": f"record the operators, names and limits that {name} reports",
             "readers": f"load the fixtures from {name}, and everything else that is not recorded, with every other reader, one after another",
-            "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
+            "documents": "regenerate " + ", ".join([LOCK_FILE, *(item.path for item in GENERATED), RELEASES, NOTES]),
             "predictions": f"update the counts in {PREDICTIONS}and the behavior counts in {LOCK_FILE} (takes a few minutes)",
         }[step]
 
@@ -168,7 +168,7 @@ class Admission:
         self.begin()  # first: it completes what a killed run left behind
         ended: dict[str, Ended] = {}
         for number, step in enumerate(steps, 1):
-            if any(one.state == "incomplete" for one in ended.values()):
+            if any(item.state == "incomplete" for item in ended.values()):
                 ended[step] = Ended("left", (), 4, (f"{step}: {self.does(step)}",))
                 continue
             there = self.is_there(step)
@@ -184,7 +184,7 @@ class Admission:
         says = []
         if self.version not in calendar:
             self.say("querying the package index (takes a minute or two)")
-            found, day = offered_release(calendar, self.version, dt.datetime.now(dt.UTC).date(), run_command)
+            result, day = offered_release(calendar, self.version, dt.datetime.now(dt.UTC).date(), run_command)
             day = self.uploaded or day
             if day is None:
                 raise EnvironmentUnavailable(
@@ -192,8 +192,8 @@ class Admission:
                     hint="use --uploaded YYYY-MM-DD",
                     code="no-upload-day",
                 )
-            says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")
-            texts = add_release(self._policies, calendar_entry(calendar, found, day))
+            says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(result.pythons)}")
+            texts = add_release(self._policies, calendar_entry(calendar, result, day))
         with changing(self.place.path):
             for path, text in (drop_planned(self._policies, self.version) | texts).items():
                 put(path, text, encoding="utf-8")
@@ -268,7 +268,7 @@ class Admission:
     def _do_predictions(self) -> Ended:
         with self.progress() as progress:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
-        left = [f"predictions: {one} does not explain anything; remove it from the policy" for one in unused]
+        left = [f"predictions: {item} does not explain anything; remove it from the policy" for item in unused]
         if wrong:
             left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
         says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
@@ -306,7 +306,7 @@ class Admission:
         evidence = self._gathered()
         others = [evidence.policy.calendar[name] for name in evidence.policy.corpus.readers if name != self.version]
         produced = self.version in self._calendar and self.is_there("produce")
-        return [one for one in others if not produced or is_missing(evidence, one)]
+        return [other for other in others if not produced or is_missing(evidence, other)]
 
     def _ask(self, release: CalendarRelease) -> tuple[str, ...]:
         """Let a release read whatever is not yet recorded for it, and record the results."""
@@ -321,7 +321,7 @@ class Admission:
         with self.progress() as progress:
             reading = observe_reader(self.place, evidence, release, asked, progress)
         self.read(reading)
-        cells = sum(len(one.cells) for one in reading.evidence.recorded.values() if one.release == release.version)
+        cells = sum(len(item.cells) for item in reading.evidence.recorded.values() if item.release == release.version)
         return (f"{release.name}: {cells} cells recorded",)
 
     # ---------------------------------------------------------------------------------------------------------- environments
@@ -329,11 +329,11 @@ class Admission:
     def environments_to_build(self) -> list[str]:
         """The releases whose environments are missing and will be needed, in build order."""
         own = [] if self.is_there("environment") else [self.version]
-        return own + [one.version for one in self.readers_to_ask() if self.environments.get(one.version) is None]
+        return own + [release.version for release in self.readers_to_ask() if self.environments.get(release.version) is None]
 
     def largest_here(self) -> int | None:
         """The size in bytes of the largest environment built here; None if there is none. Sizes are unknown before the download."""
-        return max((int(one.description["size"]) for one in self.environments.all()), default=None)
+        return max((int(environment.description["size"]) for environment in self.environments.all()), default=None)
 
     @property
     def needed(self) -> int:
@@ -396,6 +396,6 @@ def _digests(place: Root) -> dict[str, str]:
 def _files(place: Root) -> Iterator[Path]:
     for name in KEPT:
         path = place.path / name
-        for found in (path, *path.rglob("*")):
-            if found.is_file() and not {"latest", "__pycache__"} & set(found.relative_to(place.path).parts):
-                yield found
+        for result in (path, *path.rglob("*")):
+            if result.is_file() and not {"latest", "__pycache__"} & set(result.relative_to(place.path).parts):
+                yield result

@@ -54,9 +54,9 @@ def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
     version = day.release.version
     asked = ReleasePair(evidence=day.evidence, release=day.release, base=day.base, today=day.release.date)
     operators = _operators(evidence, day)
-    said = Said(day.own, {}, day.fresh, day.older, operators)
-    found = classified(asked, said, Items(asked, day.own))
-    facts = facts_of(found.new)
+    message = Said(day.own, {}, day.fresh, day.older, operators)
+    result = classified(asked, message, Items(asked, day.own))
+    facts = facts_of(result.new)
     return Backtested(
         release=version,
         day=day.release.date.isoformat(),
@@ -64,12 +64,12 @@ def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
         name=day.fresh.name,
         cells=len(day.fresh.cells),
         facts=facts,
-        mended=len(found.mended),
-        known=sum(one.state == "known" for part in found.parts for one in part.moved),
-        reworded=sum(one.state == "reworded" for part in found.parts for one in part.moved),
-        unasked=sum(len(part.unasked) for part in found.parts) + (len(operators.unknown) if operators is not None else 0),
+        mended=len(result.mended),
+        known=sum(item.state == "known" for part in result.parts for item in part.moved),
+        reworded=sum(item.state == "reworded" for part in result.parts for item in part.moved),
+        unasked=sum(len(part.unasked) for part in result.parts) + (len(operators.unknown) if operators is not None else 0),
         gone={fact.id: _gone_with(evidence, version, fact) for fact in facts},
-        unnamed=tuple(_unnamed(evidence, day, found.new)),
+        unnamed=tuple(_unnamed(evidence, day, result.new)),
     )
 
 
@@ -90,18 +90,18 @@ def _operators(evidence: Evidence, day: DayBefore) -> CheckedOperators | None:
         known.set_of(base), new, waivers=policy.operator_waivers, became=policy.became, as_of=day.release.date, known=known
     )
     gap = only_with_cuda(known.schemas)
-    return checked._replace(broken=tuple(one for one in checked.broken if one.new is not None or one.operator not in gap))
+    return checked._replace(broken=tuple(item for item in checked.broken if item.new is not None or item.operator not in gap))
 
 
 def _gone_with(evidence: Evidence, version: str, fact: Fact) -> str:
     """The first later release that reads the witness of a fact correctly; "" if there is none, or if the witness is not a cell."""
     name, _, options_id = fact.witness.partition(" (")
     fixture = evidence.corpus.fixtures.get(name)
-    options = {one.id: one for one in evidence.policy.options}.get(options_id.rstrip(")") or "default")
+    options = {option.id: option for option in evidence.policy.options}.get(options_id.rstrip(")") or "default")
     if fixture is None or options is None or fact.what not in {"computes", "loads"}:
         return ""
-    readers = [one for one in evidence.recorded.values() if Release(one.release) > Release(version)]
-    for reader in sorted(readers, key=lambda one: Release(one.release)):
+    readers = [item for item in evidence.recorded.values() if Release(item.release) > Release(version)]
+    for reader in sorted(readers, key=lambda item: Release(item.release)):
         cell = evidence.valid(reader, fixture, options)
         if (
             cell is not None
@@ -123,7 +123,7 @@ def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...])
             names = {operator.partition(".")[0] for operator in fixture.operators}
             reached |= set(map(bare, names))
     return sorted(
-        one.id
-        for one in evidence.policy.changes
-        if before < Release(one.since) <= line and one.kind != "accepted" and not reached.intersection(one.operators)
+        change.id
+        for change in evidence.policy.changes
+        if before < Release(change.since) <= line and change.kind != "accepted" and not reached.intersection(change.operators)
     )

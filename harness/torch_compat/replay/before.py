@@ -131,19 +131,19 @@ def _fixtures(fixtures: Path, gone: frozenset[str]) -> None:
 
 def _recipes(fixtures: Path, gone: frozenset[str]) -> None:
     """Remove the recipes that begin with a removed release; the other releases only record that they cannot write them."""
-    found = [
+    results = [
         recipe
         for path in sorted(fixtures.glob("recipes/*.py"))
         if (recipe := read_recipe(inside(fixtures, f"recipes/{path.name}"))).since in gone
     ]
-    names = {recipe.name for recipe in found}
-    for recipe in found:
+    names = {recipe.name for recipe in results}
+    for recipe in results:
         recipe.path.unlink()
     for path in sorted(fixtures.glob(f"torch-*/{MANIFEST}")) if names else ():
         manifest = read_manifest(path)
         fixtures_left = tuple(entry for entry in manifest.fixtures if entry.recipe not in names)
         not_writable = tuple(entry for entry in manifest.not_writable if entry.recipe not in names)
-        used = {one.writer for one in fixtures_left} | {one.writer for one in not_writable}
+        used = {entry.writer for entry in fixtures_left} | {entry.writer for entry in not_writable}
         writers = {name: identity for name, identity in manifest.writers.items() if name in used}
         write_manifest(path, replace(manifest, writers=writers, fixtures=fixtures_left, not_writable=not_writable))
     path = inside(fixtures, FROZEN)
@@ -159,8 +159,8 @@ def _observations(folder: Path, gone: frozenset[str], probes: frozenset[str]) ->
     left = []
     for observed in recorded.readers.values():
         if observed.release not in gone:
-            cells = {cell: one for cell, one in observed.cells.items() if cell[0].partition("/")[0] not in folders}
-            deprecations = {name: one for name, one in observed.deprecations.items() if name not in probes}
+            cells = {cell: item for cell, item in observed.cells.items() if cell[0].partition("/")[0] not in folders}
+            deprecations = {name: deprecation for name, deprecation in observed.deprecations.items() if name not in probes}
             left.append(replace(observed, cells=cells, deprecations=deprecations))
     write_recorded(folder, left)
 
@@ -186,7 +186,9 @@ class _Gone:
     @cached_property
     def lines(self) -> frozenset[str]:
         """The minor lines, such as ``2.6``, with no remaining release."""
-        gone, kept = ({".".join(map(str, one.numbers[:2])) for one in some} for some in (map(Release, self.releases), self.kept))
+        gone, kept = (
+            {".".join(map(str, item.numbers[:2])) for item in some} for some in (map(Release, self.releases), self.kept)
+        )
         return frozenset(gone - kept)
 
     def has(self, name: object) -> bool:
@@ -203,10 +205,10 @@ class _Gone:
 
     def without(self, text: str) -> str:
         """The text of a set of releases without the removed ones; ``none`` if nothing remains."""
-        found = ReleaseSet.parse(text)
-        if not found.ends & self.releases:
+        result = ReleaseSet.parse(text)
+        if not result.ends & self.releases:
             return text
-        return str(ReleaseSet(left for interval in found.intervals if (left := self._interval(interval)) is not None))
+        return str(ReleaseSet(left for interval in result.intervals if (left := self._interval(interval)) is not None))
 
     def _interval(self, interval: Interval) -> Interval | None:
         """The interval with new ends in place of removed ones; None if nothing remains."""
@@ -234,7 +236,7 @@ def _locks(policies: Path, gone: _Gone) -> None:
     if accepted is not None:
         waivers = {path.stem for path in policies.glob("waivers/*.toml")}
         left = accepted.of(accepted.known.without(gone.releases), waivers)
-        left = replace(left, findings={key: said for key, said in left.findings.items() if not _is_of(key[1], gone)})
+        left = replace(left, findings={key: finding for key, finding in left.findings.items() if not _is_of(key[1], gone)})
         put(inside(policies, WAIVERS_LOCK), left.text, encoding="utf-8")
 
 
@@ -265,11 +267,11 @@ def _links(policies: Path) -> None:
     for path in sorted(policies.rglob("*.toml")):
         text = read_whole(path).decode("utf-8")
 
-        def left(found: re.Match[str]) -> str:
-            names = [one for one in json.loads(f"[{found[2].strip().rstrip(',')}]") if one in known[found[1]]]
-            return f"{found[1]} = {json.dumps(names)}\n" if names else ""
+        def left(value: re.Match[str]) -> str:
+            names = [item for item in json.loads(f"[{value[2].strip().rstrip(',')}]") if item in known[value[1]]]
+            return f"{value[1]} = {json.dumps(names)}\n" if names else ""
 
-        changed = LINK.sub(lambda found: found[0] if found[1] in known["deprecations"] else "", LINKS.sub(left, text))
+        changed = LINK.sub(lambda match: match[0] if match[1] in known["deprecations"] else "", LINKS.sub(left, text))
         if changed != text:
             put(path, changed, encoding="utf-8")
 
@@ -306,10 +308,10 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
         return None
     body = part.body
     if part.header == WAIVER:
-        body = COVERS.sub(lambda found: _covers(found[1], gone), body)
-        findings = [one for one in table.get("findings", ()) if not _is_of(one, gone)]
+        body = COVERS.sub(lambda match: _covers(match[1], gone), body)
+        findings = [item for item in table.get("findings", ()) if not _is_of(item, gone)]
         if findings != list(table.get("findings", ())):
-            listed = "".join(f"    {json.dumps(one)},\n" for one in findings)
+            listed = "".join(f"    {json.dumps(finding)},\n" for finding in findings)
             body = FINDINGS.sub(lambda _: f"findings = [\n{listed}]\n" if findings else "", body)
         left_over = _innermost(parsed(body, part.header))
         return replace(part, body=body) if "covers" in left_over or "findings" in left_over else None
@@ -324,19 +326,19 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
                 continue
             body = re.sub(rf'^{key} = "[^"]*"$', f'{key} = "{left}"', body, flags=re.MULTILINE)
     if "unclear" in table:
-        body = UNCLEAR.sub(lambda found: _unclear(found, gone), body).replace(", ]", "]")
+        body = UNCLEAR.sub(lambda match: _unclear(match, gone), body).replace(", ]", "]")
     if "besides" in table:
-        besides = [one for one in table["besides"] if one not in gone.releases]
+        besides = [beside for beside in table["besides"] if beside not in gone.releases]
         body = BESIDES.sub(f"besides = {json.dumps(besides)}", body)
     if "beside" in table:
-        body = SAYING.sub(lambda found: _saying(found, gone), body)
+        body = SAYING.sub(lambda match: _saying(match, gone), body)
     if isinstance(table.get("says"), list):
-        body = SAYING.sub(lambda found: _saying(found, gone), body)
+        body = SAYING.sub(lambda match: _saying(match, gone), body)
         if len(_innermost(parsed(body, part.header))["says"]) < (2 if table.get("kind") == "error" else 1):
             return None
-    body = UNTIL.sub(lambda found: _until(found, gone), body)
-    body = ENDS.sub(lambda found: "" if found[1] in gone.releases else found[0], body)
-    return replace(part, body=ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body))
+    body = UNTIL.sub(lambda match: _until(match, gone), body)
+    body = ENDS.sub(lambda match: "" if match[1] in gone.releases else match[0], body)
+    return replace(part, body=ANNOUNCED.sub(lambda match: "" if match[1] in gone.releases else match[0], body))
 
 
 def _is_of(finding: str, gone: _Gone) -> bool:
@@ -344,23 +346,23 @@ def _is_of(finding: str, gone: _Gone) -> bool:
     return finding.rpartition("@")[2] in gone.releases
 
 
-def _saying(found: re.Match[str], gone: _Gone) -> str:
+def _saying(value: re.Match[str], gone: _Gone) -> str:
     """A line of texts that releases print, without the removed releases; empty if no other release prints it."""
-    left = gone.without(found[2])
-    return "" if left == "none" else f"{found[1]}{left}{found[3]}"
+    left = gone.without(value[2])
+    return "" if left == "none" else f"{value[1]}{left}{value[3]}"
 
 
-def _unclear(found: re.Match[str], gone: _Gone) -> str:
+def _unclear(value: re.Match[str], gone: _Gone) -> str:
     """An entry of ``unclear`` without the removed releases; empty if it covers nothing else."""
-    left = gone.without(found[1])
-    return "" if left == "none" else found[0].replace(found[1], left, 1)
+    left = gone.without(value[1])
+    return "" if left == "none" else value[0].replace(value[1], left, 1)
 
 
-def _until(found: re.Match[str], gone: _Gone) -> str:
+def _until(value: re.Match[str], gone: _Gone) -> str:
     """The line of the last reader of a format. Without a newer remaining release, it is not yet known to be the last."""
-    if found[1] not in gone.releases:
-        return found[0]
-    last = Release(found[1])
+    if value[1] not in gone.releases:
+        return value[0]
+    last = Release(value[1])
     before = gone.before(last)
     return f'read_until = {{ release = "{before}" }}\n' if before and gone.after(last) else ""
 
@@ -371,14 +373,14 @@ def _covers(text: str, gone: _Gone) -> str:
     for part in PART.findall(text):
         sides = {key: gone.without(releases) for key, releases in SIDES.findall(part)}
         if "none" not in sides.values():
-            parts.append(SIDES.sub(lambda found: f'{found[1]} = "{gone.without(found[2])}"', part))
+            parts.append(SIDES.sub(lambda match: f'{match[1]} = "{gone.without(match[2])}"', part))
     return f"covers = [\n{''.join(parts)}]\n" if parts else ""
 
 
 def _innermost(document: dict[str, Any]) -> dict[str, Any]:
     """The table of a part: a lone ``[[deprecation.events]]`` is a table within a table."""
-    ((_, found),) = document.items()
-    table: dict[str, Any] = found[0] if isinstance(found, list) else found
+    ((_, result),) = document.items()
+    table: dict[str, Any] = result[0] if isinstance(result, list) else result
     if len(table) == 1:
         (inner,) = table.values()
         if isinstance(inner, list) and inner and isinstance(inner[0], dict):

@@ -58,16 +58,16 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
     for tree in used:
         own = load_corpus(tree.fixtures)
         policy = _known(policy, tree, own)
-        if release_folder(tree.release.public) in {release_folder(one.release) for one in evidence.corpus.manifests}:
+        if release_folder(tree.release.public) in {release_folder(manifest.release) for manifest in evidence.corpus.manifests}:
             notes.append(f"{tree.name}: the corpus has archives of this release, so those of the build are not judged")
         else:
             policy = _predicted(policy, corpus, own)
             corpus = replace(corpus, manifests=_together(corpus.manifests, own.manifests), damage=(*corpus.damage, *own.damage))
-        found = read_recorded(tree.observations)
-        unreadable |= {f"{tree.path.name}/{name}": why for name, why in found.unreadable.items()}
-        if tree.name not in found.readers and not found.unreadable:
+        result = read_recorded(tree.observations)
+        unreadable |= {f"{tree.path.name}/{name}": why for name, why in result.unreadable.items()}
+        if tree.name not in result.readers and not result.unreadable:
             raise UsageError(f"contains no observations from {tree.name}", where=str(tree.path), code="no-tree")
-        for name, reader in found.readers.items():
+        for name, reader in result.readers.items():
             fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
     loads = {options.id: options.load.given() for options in policy.options}
     stale = {
@@ -135,9 +135,10 @@ def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
     """The policy with the predictions for archives of the newest release extended to archives of the build with the same content."""
     newest = policy.corpus.writers[-1]
     alike: dict[str, Fixture] = {
-        one.recipe: one
-        for one in own.fixtures.values()
-        if (twin := corpus.fixtures.get(f"{release_folder(newest)}/{one.recipe}")) is not None and twin.content == one.content
+        fixture.recipe: fixture
+        for fixture in own.fixtures.values()
+        if (twin := corpus.fixtures.get(f"{release_folder(newest)}/{fixture.recipe}")) is not None
+        and twin.content == fixture.content
     }
     return replace(
         policy,
@@ -152,45 +153,48 @@ def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
 
 def _together(known: Iterable[Manifest], more: Iterable[Manifest]) -> tuple[Manifest, ...]:
     """Merge manifests so that each release has one: several trees of a build form one manifest."""
-    found = {manifest.release: manifest for manifest in known}
+    results = {manifest.release: manifest for manifest in known}
     for manifest in more:
-        there = found.get(manifest.release)
+        there = results.get(manifest.release)
         if there is not None:
             recipes = {entry.recipe for entry in there.entries}
             manifest = replace(  # noqa: PLW2901 - the same manifest, merged with the known one
                 there,
                 writers=there.writers | manifest.writers,
-                fixtures=(*there.fixtures, *(one for one in manifest.fixtures if one.recipe not in recipes)),
-                not_writable=(*there.not_writable, *(one for one in manifest.not_writable if one.recipe not in recipes)),
+                fixtures=(*there.fixtures, *(fixture for fixture in manifest.fixtures if fixture.recipe not in recipes)),
+                not_writable=(
+                    *there.not_writable,
+                    *(writable for writable in manifest.not_writable if writable.recipe not in recipes),
+                ),
             )
-        found[manifest.release] = manifest
-    return tuple(found.values())
+        results[manifest.release] = manifest
+    return tuple(results.values())
 
 
-def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> ObservedReader:
+def _one(reader: ObservedReader, other: ObservedReader, tree: BuildTree) -> ObservedReader:
     """Merge what two trees record for one reader.
 
     Raises:
         UsageError: they describe two different readers, or contradict each other on a cell.
     """
-    if one.identity_digest != other.identity_digest or one.protocol != other.protocol:
+    if reader.identity_digest != other.identity_digest or reader.protocol != other.protocol:
         raise UsageError(
-            f"{one.name} was observed with different Pythons, processors or torch-compat versions, so the results cannot be combined",
+            f"{reader.name} was observed with different Pythons, processors or torch-compat versions, so the results cannot be combined",
             where=str(tree.path),
             hint="observe all shards on machines of the same kind",
             code="trees-differ",
         )
     for place, cell in other.cells.items():
-        before = one.cells.get(place)
+        before = reader.cells.get(place)
         if before is not None and before.key == cell.key and before != cell:
             raise UsageError(
-                f"{one.name} gave two different results with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
+                f"{reader.name} gave two different results with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
                 hint="remove the older tree, or observe again",
             )  # fmt: skip
     return replace(
-        one,
-        observed=max(one.observed, other.observed),
-        cells={**one.cells, **other.cells},
-        probes={**one.probes, **other.probes},
-        deprecations={**one.deprecations, **other.deprecations},
+        reader,
+        observed=max(reader.observed, other.observed),
+        cells={**reader.cells, **other.cells},
+        probes={**reader.probes, **other.probes},
+        deprecations={**reader.deprecations, **other.deprecations},
     )

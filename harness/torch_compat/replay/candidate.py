@@ -78,13 +78,13 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
     recorded = evidence.recorded.values()
     if against is not None:
         wanted = evidence.policy.calendar.resolve(against).version
-        found = [reader for reader in recorded if reader.release == wanted]
-        if not found:
-            names = ", ".join(sorted((one.release for one in recorded), key=Release)[-3:])
+        results = [reader for reader in recorded if reader.release == wanted]
+        if not results:
+            names = ", ".join(sorted((item.release for item in recorded), key=Release)[-3:])
             raise UsageError(
                 f"there are no records for torch-{wanted}", hint=f"the newest recorded releases: {names}", code="not-recorded"
             )
-        return found[0]
+        return results[0]
     older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
     if not older:
         raise UsageError(f"no release older than {release.name} is recorded", hint="use --against torch-X.Y.Z")
@@ -210,10 +210,10 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
         write_recorded(asked.tree.observations, [fresh, older] if older is not None and beside else [fresh])
         if schemas:
             put(asked.tree.path / OPERATORS, schemas, "utf-8")
-    said = Said(own, failures, fresh, older, operators, mine)
+    message = Said(own, failures, fresh, older, operators, mine)
     own_cells = sum(cell[0] in own.fixtures for cell in mine.cells)
-    found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
-    for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
+    result = classified(asked, message, Items(asked, own, asked.earlier, Programs(asked)))
+    for part, what in zip(result.parts, ("cells", "deprecations", "probes"), strict=True):
         if part.unasked:
             why = f"{asked.base.name} has no records for the current {part.unasked[0]}"
             not_asked.append((what, why, True, len(part.unasked)))
@@ -242,10 +242,10 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
             "own_cells": own_cells, "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
             "operators": len(operators.new.schemas) if operators else 0, "observed": asked.today.isoformat(),
         },
-        new=found.new,
-        mended=found.mended,
-        known=_known(found.parts),
-        reworded=sum(one.state == "reworded" for part in found.parts for one in part.moved),
+        new=result.new,
+        mended=result.mended,
+        known=_known(result.parts),
+        reworded=sum(item.state == "reworded" for part in result.parts for item in part.moved),
         not_asked=tuple(not_asked),
         notes=tuple(notes),
         tree=str(asked.tree.path),
@@ -325,13 +325,13 @@ def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
         mine = said.mine
         evidence = _with_own(asked, said, mine)
         judged, others = judge_reader(evidence, mine.name)
-    stated = {subject: one for subject, one in others if one.verdict is Verdict.FAIL and subject in said.own.fixtures}
+    stated = {subject: item for subject, item in others if item.verdict is Verdict.FAIL and subject in said.own.fixtures}
     new = [*make.moved(parts, "new"), *make.written(said.own, said.failures, stated), *make.operators(said.operators)]
     new += make.own(evidence, mine, judged) + make.older(evidence, said.older)
     mended = [*make.moved(parts, "mended"), *make.mended_writes(said.own)]
     return Classified(
-        tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
-        tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
+        tuple(sorted(new, key=lambda item: (GRAVITY[item.policy], -item.count, item.id))),
+        tuple(sorted(mended, key=lambda item: (-item.count, item.id))),
         parts,
     )
 
@@ -345,8 +345,8 @@ def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
         manifests=tuple(
             replace(
                 manifest,
-                fixtures=tuple(one for one in manifest.fixtures if one.recipe in recipes),
-                not_writable=tuple(one for one in manifest.not_writable if one.recipe in recipes),
+                fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.recipe in recipes),
+                not_writable=tuple(writable for writable in manifest.not_writable if writable.recipe in recipes),
             )
             for manifest in own.manifests
         ),
@@ -354,7 +354,7 @@ def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
 
 
 def _recipes(asked: Asking) -> list[Any]:
-    return [one for one in asked.evidence.corpus.recipes if asked.recipes is None or one.name in asked.recipes]
+    return [recipe for recipe in asked.evidence.corpus.recipes if asked.recipes is None or recipe.name in asked.recipes]
 
 
 # ------------------------------------------------------------------------------------------------------------------ asking
@@ -368,9 +368,9 @@ def _written(asked: Asking) -> dict[str, str]:
     bar = asked.progress.task(f"{asked.release.name}: writing")
     done = itertools.count(1)
     with TorchRelease(asked.release.build.environment, trust=asked.trust) as writer:
-        made = produce(target, writer, recipes, asked.today, lambda _: bar(next(done), len(recipes)), failures)
-    asked.progress.say(f"{asked.release.name}: wrote {len(made.added) + len(made.reproduced)} of {len(recipes)} recipes")
-    for name, fields in made.differing:
+        produced = produce(target, writer, recipes, asked.today, lambda _: bar(next(done), len(recipes)), failures)
+    asked.progress.say(f"{asked.release.name}: wrote {len(produced.added) + len(produced.reproduced)} of {len(recipes)} recipes")
+    for name, fields in produced.differing:
         failures[name.partition("/")[2]] = f"two runs wrote different archives: {', '.join(fields)}"
     return failures
 
@@ -414,8 +414,8 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
         return Read(fresh, fresh, chosen, in_all)
     bar = asked.progress.task(f"{release.name}: reading its archives")
     state = Observing(progress=lambda state: bar(state.done, state.total))
-    found = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
-    return Read(fresh, found, chosen, in_all)
+    result = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
+    return Read(fresh, result, chosen, in_all)
 
 
 def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[CheckedOperators | None, str]:
@@ -437,9 +437,9 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
         not_asked.append(("operators", error.message + (f": {error.hint}" if error.hint else ""), True, 1))
         return None, ""
     gap = frozenset() if asked.release.build.variant.startswith("cuda") else only_with_cuda(History.load())
-    elsewhere = [one for one in checked.broken if one.new is None and one.operator in gap]
+    elsewhere = [item for item in checked.broken if item.new is None and item.operator in gap]
     if elsewhere:
-        checked = checked._replace(broken=tuple(one for one in checked.broken if one not in elsewhere))
+        checked = checked._replace(broken=tuple(item for item in checked.broken if item not in elsewhere))
         why = f"only builds with CUDA have {elsewhere[0].operator}, but this build is for {asked.release.build.variant}"
         not_asked.append(("operators", why, False, len(elsewhere)))
     if checked.unknown:
@@ -449,12 +449,12 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
 
 def only_with_cuda(history: History) -> frozenset[str]:
     """The operators that a recorded build without CUDA lacks although the releases before and after it have them."""
-    found: set[str] = set()
+    results: set[str] = set()
     for before, release, after in zip(history.releases, history.releases[1:], history.releases[2:], strict=False):
         if history.why_incomplete(release) is not None:
-            older, own, newer = ({operator_of(text) for text in read_set(one).schemas} for one in (before, release, after))
-            found |= (older & newer) - own
-    return frozenset(found)
+            older, own, newer = ({operator_of(text) for text in read_set(item).schemas} for item in (before, release, after))
+            results |= (older & newer) - own
+    return frozenset(results)
 
 
 def replace_name(one: SchemaSet, name: str) -> SchemaSet:
@@ -476,40 +476,40 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
         return None
     tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
     bar = asked.progress.task(f"{base.name}: reading archives from the build")
-    found = observe(
+    result = observe(
         asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed with archives from the build")
-    return found if asked.wrote is None else replace(found, name=base.name)
+    asked.progress.say(f"{base.name}: {len(result.cells)} cells observed with archives from the build")
+    return result if asked.wrote is None else replace(result, name=base.name)
 
 
-def _with(asked: ReleasePair, said: Said) -> Evidence:
+def _with(asked: ReleasePair, message: Said) -> Evidence:
     """The evidence including the build. Records of a reader with the same name are dropped, as they would hide the new observations."""
     evidence = asked.evidence
     corpus = evidence.corpus
-    if said.mine is None or said.mine is said.fresh:
-        corpus = replace(corpus, manifests=(*corpus.manifests, *said.own.manifests))
-    recorded = {name: one for name, one in evidence.recorded.items() if name != said.fresh.name}
-    new = {one.name: one for one in (said.fresh, said.older) if one is not None}
+    if message.mine is None or message.mine is message.fresh:
+        corpus = replace(corpus, manifests=(*corpus.manifests, *message.own.manifests))
+    recorded = {name: item for name, item in evidence.recorded.items() if name != message.fresh.name}
+    new = {item.name: item for item in (message.fresh, message.older) if item is not None}
     return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
 
 
-def _with_own(asked: ReleasePair, said: Said, mine: ObservedReader) -> Evidence:
+def _with_own(asked: ReleasePair, message: Said, mine: ObservedReader) -> Evidence:
     """The evidence with what the build wrote in place of the archives of its release in the corpus."""
     evidence = asked.evidence
     rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release != asked.release.version)
-    corpus = replace(evidence.corpus, manifests=(*rest, *said.own.manifests))
-    recorded = {name: one for name, one in evidence.recorded.items() if name != mine.name}
-    new = {one.name: one for one in (said.older, mine) if one is not None}
+    corpus = replace(evidence.corpus, manifests=(*rest, *message.own.manifests))
+    recorded = {name: item for name, item in evidence.recorded.items() if name != mine.name}
+    new = {item.name: item for item in (message.older, mine) if item is not None}
     return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
 
 
 def _known(parts: Iterable[Compared]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for part in parts:
-        for one in part.moved:
-            if one.state == "known":
-                kind = one.group.partition(":")[2]
-                found[kind] = found.get(kind, 0) + 1
-    return found
+        for moved in part.moved:
+            if moved.state == "known":
+                kind = moved.group.partition(":")[2]
+                results[kind] = results.get(kind, 0) + 1
+    return results

@@ -154,11 +154,11 @@ class Programs:
 
 def _merged(items: Iterable[CandidateItem]) -> list[CandidateItem]:
     """Merge items with the same cause: the first recipe is the witness."""
-    found: dict[str, CandidateItem] = {}
+    results: dict[str, CandidateItem] = {}
     for item in items:
-        same = found.get(item.id)
-        found[item.id] = item if same is None else replace(same, count=same.count + item.count)
-    return list(found.values())
+        same = results.get(item.id)
+        results[item.id] = item if same is None else replace(same, count=same.count + item.count)
+    return list(results.values())
 
 
 class Items:
@@ -175,7 +175,7 @@ class Items:
     ) -> None:
         self._asked, self._own, self._programs = asked, own, programs
         self._reports = [
-            (tree, {str(one.get("id")) for one in report["new"] if isinstance(one, dict)})
+            (tree, {str(item.get("id")) for item in report["new"] if isinstance(item, dict)})
             for tree in earlier
             if (report := tree.report())
         ]
@@ -184,16 +184,16 @@ class Items:
         """The changes from the base to the build, one item for each cause."""
         groups: dict[str, list[Moved]] = {}
         for part in parts:
-            for one in part.moved:
-                if one.state == state:
-                    groups.setdefault(one.group, []).append(one)
+            for item in part.moved:
+                if item.state == state:
+                    groups.setdefault(item.group, []).append(item)
         return [self._of(group, members) for group, members in groups.items()]
 
     def _of(self, group: str, members: list[Moved]) -> CandidateItem:
-        grave = [one for one in members if verdict_of(one.judged) is BREAKS] or members
-        witness = min(grave, key=lambda one: (one.options != "default", self._size(one), one.fixture, one.options))
-        verdict = verdict_of(itertools.chain.from_iterable(one.judged for one in members))
-        rule = next((one.rule for one in witness.judged if one.verdict is verdict), "")
+        grave = [member for member in members if verdict_of(member.judged) is BREAKS] or members
+        witness = min(grave, key=lambda item: (item.options != "default", self._size(item), item.fixture, item.options))
+        verdict = verdict_of(itertools.chain.from_iterable(member.judged for member in members))
+        rule = next((judgement.rule for judgement in witness.judged if judgement.verdict is verdict), "")
         policy, says, day = self._policy(witness, verdict, rule)
         fixture = self._fixture(witness)
         reproduce = (
@@ -205,25 +205,25 @@ class Items:
             rule=rule, allowed_from=day, count=len(members), witness=name, reproduce=reproduce,
         )  # fmt: skip
 
-    def _fixture(self, one: Moved) -> Fixture | None:
+    def _fixture(self, item: Moved) -> Fixture | None:
         """A fixture of the corpus, or one that the build wrote: the corpus may have one with the same name."""
         known, own = self._asked.evidence.corpus.fixtures, self._own.fixtures
-        first, second = (own, known) if one.what in {OWN, OLDER} else (known, own)
-        return first.get(one.fixture) or second.get(one.fixture)
+        first, second = (own, known) if item.what in {OWN, OLDER} else (known, own)
+        return first.get(item.fixture) or second.get(item.fixture)
 
-    def _size(self, one: Moved) -> int:
-        fixture = self._fixture(one)
+    def _size(self, item: Moved) -> int:
+        fixture = self._fixture(item)
         return fixture.size if fixture is not None else 0
 
     def _item(self, **facts: Any) -> CandidateItem:
         first = next((tree.name for tree, ids in self._reports if facts["id"] in ids), None)
         return CandidateItem(**facts, first=first or (self._asked.release.name if self._reports else None))
 
-    def _policy(self, one: Moved, verdict: Verdict, rule: str) -> tuple[Policy, str, str | None]:
+    def _policy(self, item: Moved, verdict: Verdict, rule: str) -> tuple[Policy, str, str | None]:
         """The policy's verdict on a new item, and the day from which it is allowed."""
         promises = self._asked.evidence.policy
         if verdict is Verdict.FAIL:
-            fixture = self._asked.evidence.corpus.fixtures.get(one.fixture)
+            fixture = self._asked.evidence.corpus.fixtures.get(item.fixture)
             stored = fixture is not None and fixture.family in STORED
             mends = {
                 "newer-computes": "must return the values that were saved"
@@ -233,16 +233,16 @@ class Items:
             }.get(rule, f"see `torch-compat explain {rule}`")
             kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # only these can be announced
             kind = kinds.get(rule)
-            day = self._from(promises, kind, one.fixture) if kind is not None else None
+            day = self._from(promises, kind, item.fixture) if kind is not None else None
             return "breaks", f"breaks a promise ({rule}): {mends}", day
         if verdict in {Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED}:
             return ("allowed" if verdict is Verdict.EXPECTED else "waived"), f"is {verdict} ({rule})", None
-        if one.what == "deprecation":
-            day = self._from(promises, "removal", one.fixture)
+        if item.what == "deprecation":
+            day = self._from(promises, "removal", item.fixture)
             return "needs", "must first be deprecated, with a warning for 2 releases and 180 days", day
-        if one.what == "warns":
+        if item.what == "warns":
             return "allowed", "no promise covers this warning: add it to policies/torch/warnings.toml if it is intended", None
-        if one.what == "probe":
+        if item.what == "probe":
             return "needs", "the formats in the policy depend on this probe: explain the difference, or correct them", None
         return "allowed", "no promise covers this", None
 
@@ -256,7 +256,7 @@ class Items:
             return None
         places = [self._own, *([self._asked.wrote] if self._asked.wrote is not None else [])]
         known = self._asked.evidence.corpus
-        corpus = next((one for one in places if one.fixtures.get(fixture.id) is fixture), known)
+        corpus = next((place for place in places if place.fixtures.get(fixture.id) is fixture), known)
         return self._programs.cell(fixture, corpus.path(fixture), options, about, older=by == OLDER)
 
     # ---------------------------------------------------------------------------------------------------------- writing
@@ -308,8 +308,8 @@ class Items:
                 item = replace(item, id=f"{item.id}:{judged.rule}", policy="breaks", says=says, rule=judged.rule)
             items.append(item)
         if "golden" in fields and not self._close(old, new):
-            found = told(self._asked.evidence, old, old.golden, new.golden)
-            subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes different results")
+            result = told(self._asked.evidence, old, old.golden, new.golden)
+            subject, cause = tell(old, result) if result else (recipe, f"{recipe}: computes different results")
             reproduce = self._snippet(new, "default", f"{recipe}: results of the build")
             items.append(self._write(f"golden:{subject}", cause, "", "", "needs", recipe, reproduce))
         return items
@@ -317,10 +317,10 @@ class Items:
     def _close(self, old: Fixture, new: Fixture) -> bool:
         if only_last_bits(old, new):
             return True
-        found = compare(old.golden, new.golden)
+        result = compare(old.golden, new.golden)
         cell = Observation(
-            old.id, "default", "", found.result, errors=found.errors, differences=found.differences, extent=found.extent,
-            count=found.count, heard=found.heard, said=found.said,
+            old.id, "default", "", result.result, errors=result.errors, differences=result.differences, extent=result.extent,
+            count=result.count, heard=result.heard, said=result.said,
         )  # fmt: skip
         return self._asked.evidence.outcome(old, cell, (old.golden, new.golden)) in KEPT
 
@@ -369,19 +369,19 @@ class Items:
             before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
             if twin is None or before is None or evidence.outcome(twin, before) is outcome:
                 continue  # the base cannot write it, or does the same with its own: nothing new
-            found = None
+            result = None
             if cell.result in RESULTS and cell.departures:
-                found = told(evidence, fixture, fixture.golden, cell.own_result(fixture.golden))
-                if found == []:
+                result = told(evidence, fixture, fixture.golden, cell.own_result(fixture.golden))
+                if result == []:
                     continue  # the same error with a different wording
-            said = judged.get((fixture_id, options_id), ())
+            message = judged.get((fixture_id, options_id), ())
             texts = in_short(evidence.outcome(twin, before), before), in_short(outcome, cell)
             subject, text = f"{outcome}:{subject_of(fixture, cell)}", why(fixture, cell, texts)
-            if found:
-                subject, text = tell(fixture, found)
+            if result:
+                subject, text = tell(fixture, result)
             cause = f"{reader.name} with an archive from the build: {text}"
             group = f"{what}:{subject}"
-            moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, said)
+            moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, message)
             groups.setdefault(group, []).append(moved)
         return [self._of(group, members) for group, members in groups.items()]
 
@@ -392,15 +392,15 @@ class Items:
         if checked is None:
             return []
         items = []
-        for one in checked.broken:
-            cause = f"{one.operator}: {one.reason}"
+        for item in checked.broken:
+            cause = f"{item.operator}: {item.reason}"
             policy: Policy = "breaks"
-            name = one.operator.partition(".")[0]
+            name = item.operator.partition(".")[0]
             items.append(
                 self._item(
-                    id=f"operator:{one.operator}:{one.what}", what="operator", cause=cause, before=one.old, after=one.new or "gone",
-                    policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {advice(one)}", rule="schema-breaks-upgraded",
-                    allowed_from=self._from(self._asked.evidence.policy, "operator", one.operator), count=1, witness=one.operator,
+                    id=f"operator:{item.operator}:{item.what}", what="operator", cause=cause, before=item.old, after=item.new or "gone",
+                    policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {advice(item)}", rule="schema-breaks-upgraded",
+                    allowed_from=self._from(self._asked.evidence.policy, "operator", item.operator), count=1, witness=item.operator,
                     reproduce=self._programs.operator(name) if self._programs is not None else None,
                 )
             )  # fmt: skip

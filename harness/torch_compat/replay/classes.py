@@ -59,23 +59,23 @@ def saved_classes(fixtures: Path, corpus: Corpus, policy: Policy) -> tuple[list[
     """
     stated = read_classes(fixtures / CLASSES)
     held = list(_held(corpus))
-    found = [
+    results = [
         *_modules(fixtures, policy, stated), *_dtypes(fixtures, policy, stated.forms), *_of_history(fixtures, policy),
         *_constructs(policy, stated, held),
     ]  # fmt: skip
-    known = {(one.group, one.family, one.name): one for one in found}
+    known = {(module.group, module.family, module.name): module for module in results}
     for fixture, classes in held:
         for group, name in classes:
             family = "torchscript" if group in {"construct", "operator", "packed"} else fixture.family
-            if one := known.get((group, family, name)):
-                one.covered[fixture.release].add(fixture.recipe)
-        for dtype, said in _refused(fixture.golden):
+            if item := known.get((group, family, name)):
+                item.covered[fixture.release].add(fixture.recipe)
+        for dtype, message in _refused(fixture.golden):
             for form in stated.forms:
                 if (form.family, form.container) == (fixture.family, fixture.container):
                     for place in PLACES:
-                        if one := known.get(("dtype", form.family, f"{dtype} as {place}, {form.id}")):
-                            one.refused[fixture.release] = said
-    return sorted(found, key=lambda one: (one.group, one.name)), stated
+                        if item := known.get(("dtype", form.family, f"{dtype} as {place}, {form.id}")):
+                            item.refused[fixture.release] = message
+    return sorted(results, key=lambda entry: (entry.group, entry.name)), stated
 
 
 # ------------------------------------------------------------------------------------------------- which classes there are
@@ -84,7 +84,7 @@ def saved_classes(fixtures: Path, corpus: Corpus, policy: Policy) -> tuple[list[
 def _modules(fixtures: Path, policy: Policy, stated: StatedClasses) -> Iterator[SavedClass]:
     names = GlobalNames(fixtures / "globals" / "names.txt")
     for name, bits in names.words("torch.nn").items():
-        if any(one.speaks_of("module", f"torch.nn.{name}") for one in stated.no_classes):
+        if any(item.speaks_of("module", f"torch.nn.{name}") for item in stated.no_classes):
             continue
         able = [version for version in names.of(bits) if version in policy.corpus.writers]
         yield SavedClass("module", f"torch.nn.{name}", "torch-save", reduced(policy, "torch-save", able))
@@ -131,7 +131,7 @@ def _constructs(
             if group == "construct":
                 printed[name].add(fixture.release)
     for name in GRAMMAR:
-        if any(one.speaks_of("construct", name) for one in stated.no_classes):
+        if any(item.speaks_of("construct", name) for item in stated.no_classes):
             continue
         seen = sorted(printed[name], key=Release)
         able = [
@@ -174,11 +174,11 @@ def _classes(facts: Facts, family: str, form: str | None, kinds: dict[str, str])
         for name in _constructs_of(source):
             yield "construct", name
     for record, unpickled in facts.pickles.items():
-        for one in unpickled.globals:
-            if one.module.startswith("torch.nn.") and family == "torch-save":
-                yield "module", f"torch.nn.{one.name}"
-            if one.path.startswith(CLASS_PREFIX):
-                yield "packed", one.path.removeprefix(CLASS_PREFIX)
+        for global_ in unpickled.globals:
+            if global_.module.startswith("torch.nn.") and family == "torch-save":
+                yield "module", f"torch.nn.{global_.name}"
+            if global_.path.startswith(CLASS_PREFIX):
+                yield "packed", global_.path.removeprefix(CLASS_PREFIX)
         if form is not None and record != "constants.pkl":
             for dtype, place in _tensors(unpickled.value, "state", kinds, set()):
                 yield "dtype", f"{dtype} as {place}, {form}"
@@ -254,4 +254,4 @@ def _refused(golden: Any) -> Iterator[tuple[str, str]]:
         for name, item in parts:
             table = item.get("dict") if isinstance(item, dict) else None
             if table and (name == "refused" or (not name and all(key in DTYPES for key, _ in table if isinstance(key, str)))):
-                yield from ((key, said) for key, said in table if isinstance(said, str))
+                yield from ((key, message) for key, message in table if isinstance(message, str))

@@ -80,13 +80,13 @@ class DayBefore:
 
 def backtested(evidence: Evidence) -> tuple[str, ...]:
     """The oldest recorded release of every minor line from 1.6 on, oldest first."""
-    found: dict[tuple[int, ...], Release] = {}
+    results: dict[tuple[int, ...], Release] = {}
     for reader in evidence.recorded.values():
         release = Release(reader.release)
         if release.numbers >= OLDEST.numbers and reader.release in evidence.policy.calendar:
             line = release.numbers[:2]
-            found[line] = min(found.get(line, release), release)
-    return tuple(str(one) for one in sorted(found.values()))
+            results[line] = min(results.get(line, release), release)
+    return tuple(str(item) for item in sorted(results.values()))
 
 
 def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> DayBefore:
@@ -103,7 +103,9 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
         CorpusError: something of the release or a later one remains.
     """
     release = evidence.policy.calendar[version]
-    gone = frozenset(one.version for one in evidence.policy.calendar if one.parsed >= release.parsed or one.date >= release.date)
+    gone = frozenset(
+        item.version for item in evidence.policy.calendar if item.parsed >= release.parsed or item.date >= release.date
+    )
     policies = scratch / "policies" / "torch"
     shutil.copytree(root / "policies" / "torch", policies)
     probes = remove_from_policies(policies, gone)
@@ -114,23 +116,25 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
         put(path, section_without(root / "fixtures", name, gone), encoding="utf-8")
     operators = History(files["schemas"]), FactHistory(files["operator_versions"]), SetHistory(files["imported"])
     corpus = _corpus(evidence.corpus, gone, probes)
-    recorded = {name: one for name, one in evidence.recorded.items() if one.release not in gone}
+    recorded = {name: item for name, item in evidence.recorded.items() if item.release not in gone}
     if not recorded:
         raise NothingSelected(f"nothing older than torch-{version} is recorded", code="not-recorded")
-    own = replace(corpus, manifests=tuple(_only(one, corpus) for one in evidence.corpus.manifests if one.release == version))
+    own = replace(
+        corpus, manifests=tuple(_only(manifest, corpus) for manifest in evidence.corpus.manifests if manifest.release == version)
+    )
     base = max(recorded.values(), key=lambda reader: Release(reader.release))
     mine = {fixture.id for manifest in own.manifests for fixture in manifest.fixtures}
     asked = mine | corpus.fixtures.keys()
-    fresh = next(one for one in evidence.recorded.values() if one.release == version)
+    fresh = next(item for item in evidence.recorded.values() if item.release == version)
     known = {probe.name for probe in corpus.deprecations}
-    found = DayBefore(
+    result = DayBefore(
         release=release,
         gone=gone,
         evidence=replace(
             evidence,
             policy=replace(policy, calendar=Calendar([*policy.calendar, release])),
             corpus=corpus,
-            recorded={name: _of(one, corpus.fixtures.keys(), known) for name, one in recorded.items()},
+            recorded={name: _of(item, corpus.fixtures.keys(), known) for name, item in recorded.items()},
             as_of=release.date,
             files={},
             operators=RecordedOperators(operators[0], operators[1], ""),
@@ -141,16 +145,16 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
         own=own,
         fresh=_of(fresh, asked, known),
         older=replace(_of(base, mine, frozenset()), probes={}),
-        unwritten=tuple(sorted({one.name for one in evidence.corpus.recipes} - {one.name for one in corpus.recipes})),
+        unwritten=tuple(sorted({recipe.name for recipe in evidence.corpus.recipes} - {recipe.name for recipe in corpus.recipes})),
     )
-    if problems := leaks(found):
+    if problems := leaks(result):
         raise CorpusError(
             f"still contains {len(problems)} records of torch-{version} or later: {problems[0]}",
             where=f"the evidence from the day before torch-{version}",
             hint="harness/torch_compat/replay/before.py must remove these records; fix it there",
             code="leak",
         )
-    return found
+    return result
 
 
 def _of(reader: ObservedReader, fixtures: Iterable[str], probes: Iterable[str]) -> ObservedReader:
@@ -158,8 +162,8 @@ def _of(reader: ObservedReader, fixtures: Iterable[str], probes: Iterable[str]) 
     some, known = frozenset(fixtures), frozenset(probes)
     return replace(
         reader,
-        cells={place: one for place, one in reader.cells.items() if place[0] in some},
-        deprecations={name: one for name, one in reader.deprecations.items() if name in known},
+        cells={place: cell for place, cell in reader.cells.items() if place[0] in some},
+        deprecations={name: deprecation for name, deprecation in reader.deprecations.items() if name in known},
     )
 
 
@@ -167,10 +171,12 @@ def _corpus(corpus: Corpus, gone: frozenset[str], probes: frozenset[str]) -> Cor
     """A corpus without some releases, the recipes that begin with one of them, and the probes of features deprecated only then."""
     left = replace(
         corpus,
-        recipes=tuple(one for one in corpus.recipes if one.since not in gone),
-        deprecations=tuple(one for one in corpus.deprecations if one.name not in probes and one.since not in gone),
+        recipes=tuple(recipe for recipe in corpus.recipes if recipe.since not in gone),
+        deprecations=tuple(
+            deprecation for deprecation in corpus.deprecations if deprecation.name not in probes and deprecation.since not in gone
+        ),
     )
-    return replace(left, manifests=tuple(_only(one, left) for one in corpus.manifests if one.release not in gone))
+    return replace(left, manifests=tuple(_only(manifest, left) for manifest in corpus.manifests if manifest.release not in gone))
 
 
 def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
@@ -178,8 +184,8 @@ def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
     names = {recipe.name for recipe in corpus.recipes}
     return replace(
         manifest,
-        fixtures=tuple(one for one in manifest.fixtures if one.recipe in names),
-        not_writable=tuple(one for one in manifest.not_writable if one.recipe in names),
+        fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.recipe in names),
+        not_writable=tuple(writable for writable in manifest.not_writable if writable.recipe in names),
     )
 
 
@@ -188,7 +194,7 @@ def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
 
 def _pattern(gone: frozenset[str], kept: Iterable[str]) -> re.Pattern[str]:
     """A pattern that matches the removed releases, and the minor lines with no remaining release, wherever a text names one."""
-    lines = {_line(one) for one in gone} - {_line(one) for one in kept}
+    lines = {_line(item) for item in gone} - {_line(item) for item in kept}
     names = sorted({*gone, *lines}, key=len, reverse=True)
     return re.compile(rf"(?<![\d.\w-])(?:{'|'.join(map(re.escape, names))})(?!\d|\.\d)")
 
@@ -207,7 +213,7 @@ def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
         if part.header == "[[release]]" and not part.is_planned
     ]
     names = _pattern(gone, kept)
-    for path in sorted(one for one in policies.rglob("*") if one.is_file()):
+    for path in sorted(item for item in policies.rglob("*") if item.is_file()):
         text = read_whole(path).decode("utf-8")
         if path.suffix == ".toml":
             parts = []
@@ -233,32 +239,40 @@ def _tables(path: Path) -> list[TableText]:
 def leaks(day: DayBefore) -> list[str]:
     """Everything in the evidence from before a release that belongs to or names the release or a later one."""
     gone = day.gone
-    known = [one.version for one in day.evidence.policy.calendar if one.version not in gone]
+    known = [item.version for item in day.evidence.policy.calendar if item.version not in gone]
     names = _pattern(gone, known)
-    found = []
+    results = []
     for name, text in sorted(day.texts.items()):
         for number, line in enumerate(STATED.sub("", text).splitlines(), 1):
-            if said := names.search(line):
-                found.append(f"policies/torch/{name}, line {number}, names {said[0]}")
+            if match := names.search(line):
+                results.append(f"policies/torch/{name}, line {number}, names {match[0]}")
     evidence = day.evidence
-    found += [f"{name} is recorded as a reader" for name, one in evidence.recorded.items() if one.release in gone]
-    found += [f"{one.release} is recorded as a writer" for one in evidence.corpus.manifests if one.release in gone]
-    found += [f"the recipe {one.name} applies from {one.since} on" for one in evidence.corpus.recipes if one.since in gone]
-    found += [f"the probe {one.name} applies from {one.since} on" for one in evidence.corpus.deprecations if one.since in gone]
+    results += [f"{name} is recorded as a reader" for name, item in evidence.recorded.items() if item.release in gone]
+    results += [
+        f"{manifest.release} is recorded as a writer" for manifest in evidence.corpus.manifests if manifest.release in gone
+    ]
+    results += [
+        f"the recipe {recipe.name} applies from {recipe.since} on" for recipe in evidence.corpus.recipes if recipe.since in gone
+    ]
+    results += [
+        f"the probe {deprecation.name} applies from {deprecation.since} on"
+        for deprecation in evidence.corpus.deprecations
+        if deprecation.since in gone
+    ]
     for name, reader in evidence.recorded.items():
         archives = {place[0] for place in reader.cells} - evidence.corpus.fixtures.keys()
-        found += [f"{name} read {archive}" for archive in sorted(archives)]
+        results += [f"{name} read {archive}" for archive in sorted(archives)]
     policy = evidence.policy
-    stated = [("change", one.id, one.since) for one in policy.changes]
-    stated += [("operator waiver", one.id, one.since) for one in policy.operator_waivers]
+    stated = [("change", change.id, change.since) for change in policy.changes]
+    stated += [("operator waiver", waiver.id, waiver.since) for waiver in policy.operator_waivers]
     stated += [
-        ("planned release", one.version, one.version) for one in policy.planned if Release(one.version) >= day.release.parsed
+        ("planned release", item.version, item.version) for item in policy.planned if Release(item.version) >= day.release.parsed
     ]
-    found += [
+    results += [
         f"the {kind} {name} applies from {since} on" for kind, name, since in stated if since in gone or kind == "planned release"
     ]
     if policy.accepted is not None:
-        found += [f"waivers.lock accepts {one}" for one in policy.accepted.known.releases if one in gone]
+        results += [f"waivers.lock accepts {release}" for release in policy.accepted.known.releases if release in gone]
     for history in day.operators:
-        found += [f"{history.path.name} mentions {one}" for one in history.releases if one in gone]
-    return found
+        results += [f"{history.path.name} mentions {release}" for release in history.releases if release in gone]
+    return results

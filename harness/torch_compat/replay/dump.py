@@ -52,6 +52,6 @@ def dump_operators(environment: Environment) -> str:
         if launched:
             raise ReaderError(f"{named} failed to start: {launched}", code="does-not-start")
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or [f"it exited with status {done.returncode}"]
-            raise EnvironmentUnavailable("its operators cannot be listed", where=named, hint=said[-1], code="no-schemas")
+            message = done.stderr.strip().splitlines() or [f"it exited with status {done.returncode}"]
+            raise EnvironmentUnavailable("its operators cannot be listed", where=named, hint=message[-1], code="no-schemas")
         return target.read_text(encoding="utf-8")

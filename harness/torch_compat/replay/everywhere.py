@@ -107,23 +107,27 @@ class Everywhere:
         evidence = self._gathered()
         calendar, scope = evidence.policy.calendar, evidence.policy.corpus
         written = {entry.id for entry in evidence.corpus.entries}
-        writers = [calendar[one] for one in asked_writers(evidence.policy, self.recipe)]
-        left = [Job("write", one) for one in writers if f"{one.name}/{self.recipe.name}" not in written]
-        readers = [calendar[one] for one in scope.readers]
-        return left + [Job("read", one) for one in readers if left or self._unread(evidence, one)]
+        writers = [calendar[writer] for writer in asked_writers(evidence.policy, self.recipe)]
+        left = [Job("write", writer) for writer in writers if f"{writer.name}/{self.recipe.name}" not in written]
+        readers = [calendar[reader] for reader in scope.readers]
+        return left + [Job("read", reader) for reader in readers if left or self._unread(evidence, reader)]
 
     def to_build(self, jobs: list[Job]) -> list[str]:
         """The releases to build for these jobs, once for each job."""
-        return [one.release.version for one in jobs if self.environments.get(one.release.version) is None]
+        return [job.release.version for job in jobs if self.environments.get(job.release.version) is None]
 
     def cost(self, jobs: list[Job]) -> tuple[int, list[str]]:
         """The cost of these jobs: the maximum number of bytes to download, and a description of all costs."""
         builds = self.to_build(jobs)
         download = len(builds) * WHEEL_BYTES
-        known = [float(one.description["seconds"]) for one in self.environments.all() if "seconds" in one.description]
+        known = [
+            float(environment.description["seconds"])
+            for environment in self.environments.all()
+            if "seconds" in environment.description
+        ]
         build = max(known, default=BUILD_SECONDS)
         minutes = (len(builds) * build + len(jobs) * ASK_SECONDS) / 60
-        writes = sum(one.what == "write" for one in jobs)
+        writes = sum(job.what == "write" for job in jobs)
         return download, [
             f"{writes} releases write {self.recipe.file}, {len(jobs) - writes} releases read it",
             f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
@@ -157,7 +161,7 @@ class Everywhere:
     def _read(self, release: CalendarRelease) -> None:
         """Record a release's observations of the fixtures. No earlier records exist to compare them with."""
         evidence = self._gathered()
-        mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
+        mine = [fixture for fixture in evidence.corpus.fixtures.values() if fixture.recipe == self.recipe.name]
         if not mine or not self._unread(evidence, release):
             return
         asked = Asked(fixtures=mine, record=True, trust=trusted(self.place.fixtures, everything=self.trust))

@@ -74,7 +74,7 @@ GENERATED = tuple(
             Generated("fixtures/README.md", _fixtures),
             Generated(CLASSES_REPORT, _all_classes),
         ),
-        key=lambda one: not one.feeds,
+        key=lambda generated: not generated.feeds,
     )
 )
 """All generated files that take only seconds, starting with those that judging reads. Some are made from archives, which
@@ -106,37 +106,37 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
             if write_lock(place, counted):
                 changed.append(LOCK_FILE)
                 say(LOCK_FILE)
-                for one in (*counted.changes, *counted.differences):
-                    say(str(one))
+                for change in (*counted.changes, *counted.differences):
+                    say(str(change))
             with uncollected():
                 evidence = replace(counted.evidence, policy=place.policy())
                 known.append(JudgedTree(evidence, *examine(evidence)))
         return known[0]
 
-    for one in GENERATED:
-        path = place.inside(one.path)
+    for generated in GENERATED:
+        path = place.inside(generated.path)
         if not path.is_file():
             continue
         old = read_whole(path).decode("utf-8")
-        text = one.text(place.path, old, judged)
+        text = generated.text(place.path, old, judged)
         if text != old:
             put(path, text, encoding="utf-8")
-            changed.append(one.path)
-            say(one.path)
-            if one.feeds:
+            changed.append(generated.path)
+            say(generated.path)
+            if generated.feeds:
                 known.clear()
-    found = judged()
+    result = judged()
     if place.inside(RELEASES).is_dir():
         table = place.inside(PUBLISHED)
         published = read_whole(table) if table.is_file() else None
         with changing(place.path):
-            for name, text in release_documents(found, _by_hand(place), published).items():
+            for name, text in release_documents(result, _by_hand(place), published).items():
                 path = place.inside(name)
                 if not path.is_file() or read_whole(path).decode("utf-8") != text:
                     put(path, text, encoding="utf-8")
                     changed.append(name)
                     say(name)
-    return changed, found
+    return changed, result
 
 
 def _by_hand(place: Root) -> Callable[[str], bytes | None]:
@@ -156,7 +156,7 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
         return True
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     expected = dict.fromkeys(evidence.policy.corpus.readers, len(tasks))
-    return {one.release: one.cells for one in stated(read_whole(path).decode("utf-8"))} == expected
+    return {item.release: item.cells for item in stated(read_whole(path).decode("utf-8"))} == expected
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:
@@ -175,8 +175,8 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
         evidence = gather(place, place.policy(counted=False), as_of=None)
     readers, wrong = [], []
     step(0, len(evidence.recorded))
-    for one, told in predictions(evidence):
-        readers.append(one)
+    for item, told in predictions(evidence):
+        readers.append(item)
         wrong += told
         step(len(readers), len(evidence.recorded))
     if not readers:

@@ -52,15 +52,15 @@ class LoadingEvidence:
                     taken[fixture] = taken.get(fixture, 0) | bits[reader.release]
         complete = {options: {fixture: taken.get(fixture, 0) for fixture in asked[options]} for options, taken in loaded.items()}
         judge = Judge(rules)
-        return cls(facts, {name: judge.items(one) for name, one in facts.items()}, complete, asked)
+        return cls(facts, {name: judge.items(fact) for name, fact in facts.items()}, complete, asked)
 
     def deviations(self, rules: Rules) -> Counter[str]:
         """The number of cells whose verdict under these rules differs from the observation, by family."""
         judge = Judge(rules)
-        found: Counter[str] = Counter()
+        results: Counter[str] = Counter()
         for fixture, facts in self.facts.items():
-            found[facts.family] += self.wrong(fixture, takers_of(judge.items(facts)))
-        return +found
+            results[facts.family] += self.wrong(fixture, takers_of(judge.items(facts)))
+        return +results
 
     def deviations_if(self, need: str, takers: int) -> int:
         """The number of deviations if ``takers`` were the releases that meet a need."""
@@ -93,7 +93,7 @@ def loads(cell: Observation) -> bool:
         CorpusError: it returned in only one of the two runs.
     """
     if cell.result == "unstable":
-        both = {loads(one) for one in cell.both}
+        both = {loads(item) for item in cell.both}
         if len(both) > 1:
             raise CorpusError(
                 "loaded in only one of two runs, so no rule can decide whether it loads",

@@ -126,17 +126,17 @@ def observe(
         try:
             for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
                 ended.result()
-            (cells, probed, used), (again, probed_again, used_again) = (one.result() for one in passes)
+            (cells, probed, used), (again, probed_again, used_again) = (entry.result() for entry in passes)
         finally:
             state.stopped = True  # if a pass failed or was interrupted, the rest is useless
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
             raise ReaderError(f"probe {probe} gave different results in two runs with {name}", code="unstable-probe")
-    for probe, one in used.items():
-        if one != used_again[probe]:
+    for probe, item in used.items():
+        if item != used_again[probe]:
             raise ReaderError(
-                f"the probe for the deprecation {probe} gave different results in two runs with {name}: {one}; {used_again[probe]}",
+                f"the probe for the deprecation {probe} gave different results in two runs with {name}: {item}; {used_again[probe]}",
                 code="unstable-probe",
             )
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
@@ -182,9 +182,9 @@ def _selected(
     wanted = {(task.fixture.id, task.options.id) for task in tasks}
     return replace(
         observed,
-        cells={cell: one for cell, one in observed.cells.items() if cell in wanted},
-        probes={name: one for name, one in observed.probes.items() if name in names},
-        deprecations={name: one for name, one in observed.deprecations.items() if name in deprecated},
+        cells={cell: item for cell, item in observed.cells.items() if cell in wanted},
+        probes={name: probe for name, probe in observed.probes.items() if name in names},
+        deprecations={name: deprecation for name, deprecation in observed.deprecations.items() if name in deprecated},
     )
 
 
@@ -258,22 +258,22 @@ def observation(task: Task, reply: dict[str, Any], *, hear: bool = True) -> Obse
             code="no-such-option",
         )
     result = reply.get("result", reply)
-    found = compare(task.fixture.golden, result, hear=hear)
+    outcome = compare(task.fixture.golden, result, hear=hear)
     last_words = last_word(reply["crashed"]["said"]) if "crashed" in reply else ""
     cell = replace(
         cell,
-        result=found.result,
-        errors=({"type": "crash", "message": last_words},) if last_words else found.errors,
-        differences=found.differences,
-        extent=found.extent,
-        count=found.count,
-        heard=found.heard,
-        said=found.said,
+        result=outcome.result,
+        errors=({"type": "crash", "message": last_words},) if last_words else outcome.errors,
+        differences=outcome.differences,
+        extent=outcome.extent,
+        count=outcome.count,
+        heard=outcome.heard,
+        said=outcome.said,
         warnings=tuple((category, text) for category, text in result.get("warnings", ())),
     )
-    if "result" in reply and ("error" not in result or found.result == "differs"):
+    if "result" in reply and ("error" not in result or outcome.result == "differs"):
         cell = replace(cell, digest=result_digest(result))
-        if found.result in {"differs", "raised", "relaxed"}:
+        if outcome.result in {"differs", "raised", "relaxed"}:
             cell = replace(cell, departures=departures(brief_result(task.fixture.golden), result))
     return cell
 
@@ -297,21 +297,21 @@ def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> De
     return read_reply(probe.name, probe_key(probe, seal), reply["result"])
 
 
-def _settle(one: Observation, other: Observation) -> Observation:
+def _settle(item: Observation, other: Observation) -> Observation:
     """Combine two observations that should be equal. If the result is the golden, its digest is redundant and dropped.
 
     A refusal that quotes uninitialized memory prints different numbers each time: it is recorded without what varies.
     """
-    if one == other:
-        return replace(one, digest="") if one.result == "same" else one
-    if one.result == other.result == "refused":
-        plain = [[plain_error((error["type"], error["message"])) for error in seen.errors] for seen in (one, other)]
+    if item == other:
+        return replace(item, digest="") if item.result == "same" else item
+    if item.result == other.result == "refused":
+        plain = [[plain_error((error["type"], error["message"])) for error in seen.errors] for seen in (item, other)]
         if plain[0] == plain[1]:
-            errors = tuple({**error, "message": alike(headline(error["message"]))} for error in one.errors)
-            if (settled := replace(one, errors=errors)) == replace(other, errors=errors):
+            errors = tuple({**error, "message": alike(headline(error["message"]))} for error in item.errors)
+            if (settled := replace(item, errors=errors)) == replace(other, errors=errors):
                 return settled
     return replace(
-        one,
+        item,
         result="unstable",
         stage="",
         signal="",
@@ -323,5 +323,5 @@ def _settle(one: Observation, other: Observation) -> Observation:
         departures=(),
         heard=False,
         said=(),
-        both=(one, other),
+        both=(item, other),
     )

@@ -40,8 +40,8 @@ def predictions(
         CorpusError: a reader has no record of a program.
     """
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
-    readers = (one for one in evidence.recorded.values() if releases is None or one.release in releases)
-    for reader in sorted(readers, key=lambda one: evidence.rank[one.release]) if tasks else ():
+    readers = (item for item in evidence.recorded.values() if releases is None or item.release in releases)
+    for reader in sorted(readers, key=lambda item: evidence.rank[item.release]) if tasks else ():
         yield _predicted(evidence, reader, tasks if sample is None else sample[reader.release])
 
 
@@ -53,13 +53,13 @@ def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules)
         rules: the rules of the tree that the evidence comes from.
     """
     slips: Counter[str] = Counter()
-    for one in readers:
-        slips.update(one.slips)
+    for reader in readers:
+        slips.update(reader.slips)
     loading = LoadingEvidence.of(evidence.corpus, evidence.recorded.values(), rules)
     return {
-        ("behavior", one.id): loading.explained(one.id, rules) if one.outcome == LOADS else slips[one.id]
-        for one in evidence.policy.behaviors
-        if one.counted
+        ("behavior", entry.id): loading.explained(entry.id, rules) if entry.outcome == LOADS else slips[entry.id]
+        for entry in evidence.policy.behaviors
+        if entry.counted
     }
 
 
@@ -82,9 +82,9 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
         verdict, what, text = agreement(evidence, task.fixture, real, cell)
         if verdict == "pass":
             agrees += 1
-            found = met[task.fixture.id, task.options.id]
-            by_slip += bool(found)
-            slips.update(found)
+            result = met[task.fixture.id, task.options.id]
+            by_slip += bool(result)
+            slips.update(result)
         else:
             wrong.append(
                 f"  {task.fixture.id}: {real.result} {real.signal} is predicted as {cell.result} {cell.signal}, {what}: {text}"

@@ -84,25 +84,25 @@ def produce(
     _refuse_to_replace(corpus.folder, folder, [recipe for recipe in recipes if recipe.name not in known])
     writer = digest(reader.identity)[:12]
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
-        made: list[tuple[Recipe, Entry]] = []
+        results: list[tuple[Recipe, Entry]] = []
         for recipe in recipes:
             progress(f"torch-{release}/{recipe.name}")
             try:
-                made.append((recipe, _produce_one(recipe, reader, Path(scratch), writer, today)))
+                results.append((recipe, _produce_one(recipe, reader, Path(scratch), writer, today)))
             except ReaderError as error:
                 if failures is None or error.code not in OF_THE_RECIPE:
                     raise
                 failures[recipe.name] = error.message
         with changing(corpus.folder.parent):
             known = _known(folder)  # again: another run may have recorded something meanwhile
-            new = [(recipe, entry) for recipe, entry in made if recipe.name not in known]
+            new = [(recipe, entry) for recipe, entry in results if recipe.name not in known]
             _refuse_to_replace(corpus.folder, folder, [recipe for recipe, _ in new])
             added = [entry for _, entry in new]
             if added:
                 _record(corpus.folder, folder, Path(scratch), {writer: reader.identity}, added)
     reproduced: list[str] = []
     differing: list[tuple[str, tuple[str, ...]]] = []
-    for recipe, entry in made:
+    for recipe, entry in results:
         if recipe.name in known:
             differences = same_but_for_varying(known[recipe.name], entry)
             if differences:
@@ -166,7 +166,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
     reply = reader.request("produce", recipe=str(recipe.path), name=recipe.name, path=str(path), timeout_s=120)
     if "result" not in reply:
         raise ReaderError(f"{name} was not written: {reply}", code="not-written", hint="fix the recipe: writing must not crash")
-    made = reply["result"]
+    result = reply["result"]
     common = {
         "release": release,
         "recipe": recipe.name,
@@ -174,8 +174,8 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         "writer": writer,
         "written": today.isoformat(),
     }
-    if "not_writable" in made:
-        error = made["not_writable"]
+    if "not_writable" in result:
+        error = result["not_writable"]
         message = normalise(error["message"], {str(path): "<archive>", str(scratch): "<folder>"})
         return NotWritable(**common, type=error["type"], message=message)
     try:
@@ -186,8 +186,8 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is not an archive: {message}")
     if identity.family != recipe.family:
         raise ReaderError(f"{name} declares family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
-    readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
-    golden = normalise_result(made["golden"], path)
+    readback = reader.request("observe", family=recipe.family, path=str(path), calls=result["calls"], options={})
+    golden = normalise_result(result["golden"], path)
     again = normalise_result(readback.get("result", readback), Path(path.name))
     measured = measure(path)
     entry = Fixture(
@@ -200,7 +200,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         container=identity.container,
         versions=identity.versions,
         operators=list(recipe.operators),
-        calls=made["calls"],
+        calls=result["calls"],
         golden=golden,
         readback="same" if compare(golden, again).result == "same" else again,
     )

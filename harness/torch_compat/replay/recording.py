@@ -174,8 +174,8 @@ def observe_deprecations(
     if not corpus.deprecations:
         raise NothingSelected("there are no deprecation probes to run", where=str(place.fixtures / "deprecations"))
     if record and corpus.damage:
-        found = corpus.damage[0]
-        raise CorpusError(found.detail, where=str(corpus.folder / found.subject), code=found.kind)
+        damage = corpus.damage[0]
+        raise CorpusError(damage.detail, where=str(corpus.folder / damage.subject), code=damage.kind)
     progress.task(f"{release.name}: deprecations")
     warn_unless_isolated(progress.say)
     today = dt.datetime.now(dt.UTC).date()
@@ -228,11 +228,11 @@ def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
 def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
     """Whether every deprecation probe was run in its current form, and no others are recorded."""
     asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
-    return asked == {name: one.key for name, one in reader.deprecations.items()}
+    return asked == {name: deprecation.key for name, deprecation in reader.deprecations.items()}
 
 
 def _recorded_of(evidence: Evidence, release: CalendarRelease) -> ObservedReader | None:
-    return next((one for one in evidence.recorded.values() if one.release == release.version), None)
+    return next((item for item in evidence.recorded.values() if item.release == release.version), None)
 
 
 def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
@@ -248,15 +248,15 @@ def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
 
 def refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> None:
     """Refuse to observe an archive that has changed, or to record anything about a damaged corpus."""
-    found = [damage for fixture in chosen if (damage := corpus.damage_of(fixture))]
+    results = [damage for fixture in chosen if (damage := corpus.damage_of(fixture))]
     if record:
-        found.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
-    if found:
+        results.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
+    if results:
         raise CorpusError(
-            found[0].detail,
-            where=str(corpus.folder / found[0].subject),
+            results[0].detail,
+            where=str(corpus.folder / results[0].subject),
             hint="restore it from version control; `torch-compat judge` lists all damage in the corpus",
-            code=found[0].kind,
+            code=results[0].kind,
         )
 
 
@@ -335,7 +335,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
                 where=str(place.recorded),
                 hint="record all fixtures: run without --fixture and --options",
             )
-        cells = {cell: one for cell, one in now.cells.items() if _is_kept(evidence, before, cell, one, whole=whole)}
+        cells = {cell: item for cell, item in now.cells.items() if _is_kept(evidence, before, cell, item, whole=whole)}
         return replace(
             fresh if whole else now,
             observed=fresh.observed,
@@ -349,27 +349,29 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
     return recorded.readers[fresh.name]
 
 
-def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str, str], one: Observation, *, whole: bool) -> bool:
+def _is_kept(
+    evidence: Evidence, before: ObservedReader | None, cell: tuple[str, str], observation: Observation, *, whole: bool
+) -> bool:
     """Whether a recorded cell outside this run stays: another run recorded it meanwhile, or this run did not cover it."""
     known = None if before is None else before.cells.get(cell)
-    if known is None or known.key != one.key:
+    if known is None or known.key != observation.key:
         return True
     return not whole and cell[0] in evidence.corpus.fixtures
 
 
 def record_survey(place: Root, environment: Environment, fresh: ObservedReader, say: Callable[[str], None]) -> None:
     """Record everything that later work needs to know about this release, while its environment exists."""
-    found = parse_survey(
+    result = parse_survey(
         fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment, place.fixtures)
     )
     with changing(place.path):
         if fresh.release in surveyed_releases(place.fixtures):
-            differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
+            differences = survey_differences(read_survey(place.fixtures, fresh.release), result)
             if not differences:
                 return
             for line in differences:
                 say(f"survey of {fresh.release}: {line}")
-        write_surveys(place.fixtures, [found])
+        write_surveys(place.fixtures, [result])
     folders = sorted({Path(file).parent.as_posix() for file, _ in FILES.values()})
     places = " and ".join((place.fixtures / folder).relative_to(place.path).as_posix() for folder in folders)
     say(f"recorded the survey of {fresh.release} in {places}")

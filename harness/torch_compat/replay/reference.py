@@ -106,14 +106,14 @@ def observe_reference(
     earlier: Mapping[tuple[str, str], Observation] = {}
     if known is not None and known.name == name and known.identity == who and known.protocol == PROTOCOL:
         earlier = known.cells
-    found, missing = {}, []
+    result, missing = {}, []
     for task in tasks:
         cell = earlier.get((task.fixture.id, task.options.id))
         if cell is not None and cell.key == task.key:
-            found[cell.cell] = cell
+            result[cell.cell] = cell
         else:
             missing.append(task)
-    state.known, state.total = len(found), len(missing)
+    state.known, state.total = len(result), len(missing)
     observed = known.observed if known is not None and not missing else today.isoformat()
     if missing:
         with ThreadPoolExecutor(PROCESSES) as pool:
@@ -123,11 +123,11 @@ def observe_reference(
             try:
                 for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
                     ended.result()
-                for one in passes:
-                    found |= one.result()
+                for item in passes:
+                    result |= item.result()
             finally:
                 state.stopped = True
-    return ObservedReader(name, who, observed, PROTOCOL, found, {})
+    return ObservedReader(name, who, observed, PROTOCOL, result, {})
 
 
 def _pass(

@@ -62,13 +62,13 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
         elif name.startswith(f"{OBSERVATIONS}/"):
             pass  # below, as observations
         elif name == f"{folder}{MANIFEST}":
-            yield from _manifest(name, ours[name], theirs[name], {one.recipe for one in rounded})
+            yield from _manifest(name, ours[name], theirs[name], {fixture.recipe for fixture in rounded})
         elif name == f"{folder}{GOLDENS}":
             pass  # its values are looked up by the manifest, and compared with it
         elif name == f"fixtures/{FROZEN}":
             yield from _pins(name, ours[name], theirs[name], release)
         elif name == TOLERANCES:
-            names = [one.recipe for one in rounded]
+            names = [fixture.recipe for fixture in rounded]
             if _without_rows(ours[name], names) != _without_rows(theirs[name], names):
                 yield f"{name}: {_first_line(ours[name], theirs[name])}"
         elif name == f"fixtures/{RELEASES}":
@@ -80,10 +80,10 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
                 archives["/".join(name.split("/")[:3])] = None
     for archive in archives:
         mine, other = (root / archive for root in (expected, found))
-        if archive not in {folder + one.file for one in rounded} and content_digest(mine) != content_digest(other):
+        if archive not in {folder + fixture.file for fixture in rounded} and content_digest(mine) != content_digest(other):
             yield f"{archive}: the contents of the archive differ"
-    once = tuple(one for one in load_policy(expected / DECIDED).warnings if one.once)
-    yield from _observations(_readers(expected, once), _readers(found, once), release, {one.recipe for one in rounded})
+    once = tuple(warning for warning in load_policy(expected / DECIDED).warnings if warning.once)
+    yield from _observations(_readers(expected, once), _readers(found, once), release, {fixture.recipe for fixture in rounded})
 
 
 def rounded_elsewhere(expected: Path, found: Path, release: str) -> list[Fixture]:
@@ -93,16 +93,16 @@ def rounded_elsewhere(expected: Path, found: Path, release: str) -> list[Fixture
     recipe, may or may not see the same bits.
     """
     ours, theirs = (_fixtures(root, release) for root in (expected, found))
-    return [one for recipe, one in ours.items() if recipe in theirs and _is_rounded(one, theirs[recipe])]
+    return [item for recipe, item in ours.items() if recipe in theirs and _is_rounded(item, theirs[recipe])]
 
 
 def _fixtures(root: Path, release: str) -> dict[str, Fixture]:
     path = root / "fixtures" / release_folder(release) / MANIFEST
-    return {one.recipe: one for one in read_manifest(path).fixtures} if path.is_file() else {}
+    return {fixture.recipe: fixture for fixture in read_manifest(path).fixtures} if path.is_file() else {}
 
 
-def _is_rounded(one: Fixture, other: Fixture) -> bool:
-    return set(same_but_for_varying(one, other)) in ({"content", "golden"}, {"golden"}) and only_last_bits(one, other)
+def _is_rounded(fixture: Fixture, other: Fixture) -> bool:
+    return set(same_but_for_varying(fixture, other)) in ({"content", "golden"}, {"golden"}) and only_last_bits(fixture, other)
 
 
 def only_last_bits(one: Fixture, other: Fixture) -> bool:
@@ -110,8 +110,10 @@ def only_last_bits(one: Fixture, other: Fixture) -> bool:
     if ("error" in one.golden) is not ("error" in other.golden):
         return False
     apart, errors = all_differences(one.golden, other.golden)
-    kept = [found for found in apart if found.kind == "value" and found.dtype in DTYPES and DTYPES[found.dtype].kind == "float"]
-    return bool(apart) and kept == apart and not errors and all(float(found.facts["max_ulp"]) <= LAST_BITS for found in apart)
+    kept = [
+        result for result in apart if result.kind == "value" and result.dtype in DTYPES and DTYPES[result.dtype].kind == "float"
+    ]
+    return bool(apart) and kept == apart and not errors and all(float(result.facts["max_ulp"]) <= LAST_BITS for result in apart)
 
 
 def _files(root: Path) -> dict[str, Path]:
@@ -123,7 +125,7 @@ def _files(root: Path) -> dict[str, Path]:
 def _first_line(old: Path, new: Path) -> str:
     """A short description of the first line that differs."""
     lines = [path.read_bytes().splitlines() for path in (old, new)]
-    at = next((at for at, (one, other) in enumerate(zip(*lines, strict=False)) if one != other), min(map(len, lines)))
+    at = next((at for at, (item, other) in enumerate(zip(*lines, strict=False)) if item != other), min(map(len, lines)))
     was, is_ = (repr(some[at].decode("utf-8", "replace"))[:120] if at < len(some) else "the end" for some in lines)
     return f"line {at + 1} is {is_}, expected {was}"
 
@@ -148,26 +150,26 @@ def _pins(name: str, old: Path, new: Path, release: str) -> Iterator[str]:
             yield f"{name}: {entry} is pinned differently, or in only one of the two"
 
 
-def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[str]:
-    ours, theirs = (surveyed_releases(root / "fixtures") for root in (expected, found))
-    for one in sorted(ours.keys() | theirs.keys()):
-        if one == release and one in ours and one in theirs:
+def _surveyed(name: str, expected: Path, path: Path, release: str) -> Iterator[str]:
+    ours, theirs = (surveyed_releases(root / "fixtures") for root in (expected, path))
+    for item in sorted(ours.keys() | theirs.keys()):
+        if item == release and item in ours and item in theirs:
             continue
-        if ours.get(one) != theirs.get(one):
-            yield f"{name}: {one} differs"
+        if ours.get(item) != theirs.get(item):
+            yield f"{name}: {item} differs"
 
 
 def _readers(root: Path, once: Collection[KnownMessage]) -> dict[str, ObservedReader]:
     """The recorded readers, without warnings that a process issues only once: where they appear depends on what was loaded before."""
-    found = read_recorded(root / OBSERVATIONS).readers
+    result = read_recorded(root / OBSERVATIONS).readers
     return {
         name: replace(reader, cells={key: _without(once, cell) for key, cell in reader.cells.items()})
-        for name, reader in found.items()
+        for name, reader in result.items()
     }
 
 
 def _without(once: Collection[KnownMessage], cell: Observation) -> Observation:
-    heard = tuple(pair for pair in cell.warnings if not any(one.said(pair[1]) for one in once))
+    heard = tuple(pair for pair in cell.warnings if not any(message.said(pair[1]) for message in once))
     return cell if heard == cell.warnings else replace(cell, warnings=heard)
 
 
@@ -181,12 +183,12 @@ def _observations(
     ours: dict[str, ObservedReader], theirs: dict[str, ObservedReader], release: str, rounded: Collection[str]
 ) -> Iterator[str]:
     for name in sorted(ours.keys() & theirs.keys()):
-        one, other = ours[name], theirs[name]
-        if one.release != release and one.identity != other.identity:
+        item, other = ours[name], theirs[name]
+        if item.release != release and item.identity != other.identity:
             yield f"{name}: the answer came from a different reader"
-        own = release_folder(release) if one.release != release else ""
+        own = release_folder(release) if item.release != release else ""
         for kind in ("cells", "probes", "deprecations"):
-            before, after = (_keyless(getattr(reader, kind), own, anew=reader.release == release) for reader in (one, other))
+            before, after = (_keyless(getattr(reader, kind), own, anew=reader.release == release) for reader in (item, other))
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
                     if kind == "cells" and _told_apart_by_bits(before.get(key), after.get(key), rounded):
@@ -196,25 +198,25 @@ def _observations(
                     yield f"{name}: {kind}: {what} {state}"
 
 
-def _told_apart_by_bits(one: Observation | None, other: Observation | None, rounded: Collection[str]) -> bool:
+def _told_apart_by_bits(observation: Observation | None, other: Observation | None, rounded: Collection[str]) -> bool:
     """Whether two observations of a recipe that another processor rounds differently differ only in the last bits of values.
 
     If there are more differences than an observation lists, their kinds are known, and the listed ones stand for the others.
     """
-    if one is None or other is None or one.fixture.partition("/")[2] not in rounded:
+    if observation is None or other is None or observation.fixture.partition("/")[2] not in rounded:
         return False
     plain: dict[str, Any] = {
         "key": "", "result": "same", "differences": (), "extent": (), "count": 0, "digest": "", "departures": (),
     }  # fmt: skip
-    alike = replace(one, **plain) == replace(other, **plain) and {one.result, other.result} <= {"same", "differs"}
-    kinds = {summed["kind"] for cell in (one, other) for summed in cell.extent}
-    shown = (found for cell in (one, other) for found in cell.differences)
-    return alike and kinds <= {"value"} and all(found.facts["max_ulp"] <= LAST_BITS for found in shown)
+    alike = replace(observation, **plain) == replace(other, **plain) and {observation.result, other.result} <= {"same", "differs"}
+    kinds = {summed["kind"] for cell in (observation, other) for summed in cell.extent}
+    shown = (difference for cell in (observation, other) for difference in cell.differences)
+    return alike and kinds <= {"value"} and all(difference.facts["max_ulp"] <= LAST_BITS for difference in shown)
 
 
 def _keyless(entries: dict[Any, Any], folder: str, *, anew: bool) -> dict[Any, Any]:
     """Observations without the keys that identify their bytes or machine, where these may differ."""
     return {
-        key: replace(one, key="") if anew or (isinstance(key, tuple) and key[0].startswith(f"{folder}/")) else one
-        for key, one in entries.items()
+        key: replace(entry, key="") if anew or (isinstance(key, tuple) and key[0].startswith(f"{folder}/")) else entry
+        for key, entry in entries.items()
     }

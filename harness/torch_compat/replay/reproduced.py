@@ -43,14 +43,14 @@ def recorded_reader(evidence: Evidence, release: CalendarRelease, chosen: list[F
     Raises:
         NothingSelected: there are none.
     """
-    found = {fixture.id for fixture in chosen}
+    results = {fixture.id for fixture in chosen}
     sets = {entry.id: entry for entry in evidence.policy.options if options in {None, entry.id}}
     for reader in evidence.recorded.values():
         cells = {
             (fixture, option): cell
             for (fixture, option), cell in reader.cells.items()
             if reader.release == release.version
-            and fixture in found
+            and fixture in results
             and option in sets
             and evidence.valid(reader, evidence.corpus.fixtures[fixture], sets[option]) is not None
         }
@@ -84,9 +84,9 @@ def _beside_writer(evidence: Evidence, cell: Observation) -> dict[str, Any]:
     options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
     own = next(
         (
-            found
+            result
             for reader in evidence.recorded.values()
-            if reader.release == fixture.release and (found := evidence.valid(reader, fixture, options)) is not None
+            if reader.release == fixture.release and (result := evidence.valid(reader, fixture, options)) is not None
         ),
         None,
     )
@@ -143,10 +143,10 @@ def deprecation_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str
         (reader for reader in evidence.recorded.values() if reader.release == fresh.release), None
     )
     rows: list[dict[str, Any]] = []
-    for name, one in sorted(fresh.deprecations.items()):
+    for name, item in sorted(fresh.deprecations.items()):
         recorded = known.deprecations.get(name) if known is not None else None
-        if recorded is not None and known is not None and known.name == fresh.name and recorded.key != one.key:
+        if recorded is not None and known is not None and known.name == fresh.name and recorded.key != item.key:
             recorded = None
-        same = None if recorded is None else replace(recorded, key=one.key) == one
+        same = None if recorded is None else replace(recorded, key=item.key) == item
         rows.append({"probe": name, "reproduced": same})
     return rows

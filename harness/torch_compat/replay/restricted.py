@@ -45,8 +45,8 @@ def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:
     told: dict[tuple[str, bool], dict[str, str]] = defaultdict(dict)  # by recipe: for each writer the releases that refuse
     for fixture in corpus.fixtures.values():
         if fixture.family == "torch-save":
-            said = of(read_facts(corpus.path(fixture)), rules).weights_only
-            refused = known.holding(release for release, refusal in said.items() if refusal is not None)
+            message = of(read_facts(corpus.path(fixture)), rules).weights_only
+            refused = known.holding(release for release, refusal in message.items() if refusal is not None)
             told[fixture.recipe, fixture.release == SYNTHETIC][fixture.release] = str(known.set(refused))
     text = HEAD
     for (recipe, synthetic), by_writer in sorted(told.items()):

@@ -88,8 +88,8 @@ def draw(
     Raises:
         CorpusError: a reader has no record of a program.
     """
-    readers = sorted(evidence.recorded.values(), key=lambda one: evidence.rank[one.release])
-    releases = [one.release for one in readers]
+    readers = sorted(evidence.recorded.values(), key=lambda item: evidence.rank[item.release])
+    releases = [item.release for item in readers]
     recorded: dict[str, list[Observation]] = {}
     for task in tasks:
         cells = [evidence.valid(reader, task.fixture, task.options) for reader in readers]
@@ -131,7 +131,7 @@ def _reasons(
     """The reason for each cell, and whether it is executed."""
     bits = [1 << rules.releases.index(release) for release in releases]
     lines = [Release(release).line for release in releases]
-    found: dict[Cell, tuple[str, bool]] = {}
+    results: dict[Cell, tuple[str, bool]] = {}
     alike: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
     died: dict[str, list[Cell]] = defaultdict(list)
     ordinary: dict[str, list[Cell]] = defaultdict(list)
@@ -142,24 +142,24 @@ def _reasons(
             place = fixture.id, releases[at]
             taken = loads(cell)
             if taken and (cell.result != "same" or fixture.golden.keys() & DEAD):
-                found[place] = OTHERWISE, True
+                results[place] = OTHERWISE, True
             elif any(0 <= other < len(kept) and kept[other] != kept[at] for other in (at - 1, at + 1)):
-                found[place] = BORDER, True
+                results[place] = BORDER, True
             elif not taken:
-                found[place] = REFUSED, False
+                results[place] = REFUSED, False
                 lacks = frozenset(item.what for item in loading.items[fixture.id] if not item.takers & bits[at])
                 alike[fixture.recipe, lines[at], cell.result, cell.signal, lacks].append(place)
                 if cell.result != "refused":
                     died[releases[at]].append(place)
             else:
-                found[place] = ORDINARY, False
+                results[place] = ORDINARY, False
                 ordinary[releases[at]].append(place)
-    groups = [(1, one) for one in alike.values()] + [(DEATHS, one) for one in died.values()]
-    groups += [(each, one) for one in ordinary.values()]
+    groups = [(1, item) for item in alike.values()] + [(DEATHS, item) for item in died.values()]
+    groups += [(each, item) for item in ordinary.values()]
     for at, (count, group) in enumerate(groups):
         for place in Random(f"{seed} {at}").sample(group, min(count, len(group))):  # noqa: S311 - repeatable, not secret
-            found[place] = found[place][0], True
-    return found
+            results[place] = results[place][0], True
+    return results
 
 
 def _kept(cell: Observation) -> tuple[object, ...]:
@@ -196,12 +196,12 @@ def _causes(
 def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
     """Yield the rules without each of the other things that decide which releases load."""
     for name in filter(None, rules.beside):  # a package; the empty name is Python itself, which every release has
-        yield ("beside", name), rules._replace(beside={one: it for one, it in rules.beside.items() if one != name})
+        yield ("beside", name), rules._replace(beside={item: it for item, it in rules.beside.items() if item != name})
     for name in rules.builtins:
-        yield ("builtin", name), rules._replace(builtins={one: it for one, it in rules.builtins.items() if one != name})
+        yield ("builtin", name), rules._replace(builtins={item: it for item, it in rules.builtins.items() if item != name})
     for conversion in rules.conversions:
         types = [f"{name} as {', '.join(sorted(conversion[0][kind]))}" for name, kind in KINDS.items() if kind in conversion[0]]
-        others = tuple(one for one in rules.conversions if one is not conversion)
+        others = tuple(item for item in rules.conversions if item is not conversion)
         yield ("conversion", "; ".join(types)), rules._replace(conversions=others)
 
 

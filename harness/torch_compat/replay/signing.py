@@ -117,17 +117,24 @@ def sign(
             evidence = gather(place, place.policy(), as_of=None)
             with counting("judging") as step:
                 report, judgements = examine(evidence, step)
-            found = release_report(evidence, report, judgements, version)
-        held = blockers(report, found)
+            result = release_report(evidence, report, judgements, version)
+        held = blockers(report, result)
         taken = _accepted(held, accepted)
-        left = [one for one in held if one not in {blocker for blocker, _ in taken}]
+        left = [item for item in held if item not in {blocker for blocker, _ in taken}]
         if left:
             return Signed("", {}, tuple(taken), tuple(left), report.evidence)
-        hand = hand_of(place, found)
+        hand = hand_of(place, result)
         with counting("writing the notes") as step:
-            notes = notes_md(found, hand, step)
+            notes = notes_md(result, hand, step)
         document = statement(
-            report, found, evidence_files(place.path), notes, by=by, date=day, accepted=taken, amends=amended(place.path, version)
+            report,
+            result,
+            evidence_files(place.path),
+            notes,
+            by=by,
+            date=day,
+            accepted=taken,
+            amends=amended(place.path, version),
         )
         folder = version if not older else f"{version}-{len(older) + 1}"
         put(_file(place, folder, STATEMENT), statement_text(document), encoding="ascii")
@@ -136,7 +143,7 @@ def sign(
 
 
 def _accepted(held: list[Blocker], accepted: Mapping[str, str]) -> list[tuple[Blocker, str]]:
-    known = {one.id: one for one in held if one.acceptable}
+    known = {blocker.id: blocker for blocker in held if blocker.acceptable}
     taken = []
     for name, why in accepted.items():
         if name not in known:
@@ -152,10 +159,10 @@ def _file(place: Root, folder: str, name: str) -> Path:
 
 
 def _newest(place: Root, version: str) -> str:
-    found = signoffs_of(place.path, version)
-    if not found:
+    result = signoffs_of(place.path, version)
+    if not result:
         raise NothingSelected(f"{version} is not signed", hint=f"torch-compat signoff {version} --by NAME", code="not-signed")
-    return found[-1]
+    return result[-1]
 
 
 def verify(place: Root, version: str, signers: Path | None) -> Verified:
@@ -170,14 +177,16 @@ def verify(place: Root, version: str, signers: Path | None) -> Verified:
     """
     name = _newest(place, version)
     folder = place.inside(f"{FOLDER}/{name}")
-    names = sorted(one.name for one in folder.iterdir())
-    files = {one: read_whole(_file(place, name, one)) for one in names if is_plain(one)}
+    names = sorted(path.name for path in folder.iterdir())
+    files = {item: read_whole(_file(place, name, item)) for item in names if is_plain(item)}
     if STATEMENT not in files:
         return Verified(name, None)
     document = read_statement(files[STATEMENT], f"{FOLDER}/{name}/{STATEMENT}")
     changed = changes_since(document, evidence_files(place.path), files)
-    changed += [f"added to the sign-off: {escaped(one)}" for one in names if not is_plain(one)]
-    changed += [f"{one.kind}: {escaped(f'{one.subject}: {one.detail}')}" for one in load_corpus(place.fixtures).damage]
+    changed += [f"added to the sign-off: {escaped(item)}" for item in names if not is_plain(item)]
+    changed += [
+        f"{damage.kind}: {escaped(f'{damage.subject}: {damage.detail}')}" for damage in load_corpus(place.fixtures).damage
+    ]
     withdrawn = escaped(files[WITHDRAWN].decode("utf-8", "replace").strip()) or "no reason given" if WITHDRAWN in files else ""
     return Verified(name, document, tuple(changed), withdrawn, _signature(_file(place, name, SIGNATURE), files, signers))
 
@@ -193,10 +202,10 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")
     if not signers.is_file():
         raise UsageError("file not found", where=str(signers))
-    found = subprocess.run(
+    result = subprocess.run(
         [tool, "-Y", "find-principals", "-f", signers, "-s", path], capture_output=True, text=True, errors="replace", check=False
     )
-    who = found.stdout.splitlines()[0].strip() if found.returncode == 0 and found.stdout.strip() else ""
+    who = result.stdout.splitlines()[0].strip() if result.returncode == 0 and result.stdout.strip() else ""
     if not who:
         return 1, "the signature is not from anyone in the signers file"
     done = subprocess.run(

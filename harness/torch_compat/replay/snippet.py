@@ -128,7 +128,7 @@ def _expression(value: Any) -> str:
     if kind == "tuple":
         return f"({', '.join(map(_expression, body))}{',' if len(body) == 1 else ''})"
     if kind == "dict":
-        return "{" + ", ".join(f"{_expression(key)}: {_expression(one)}" for key, one in body) + "}"
+        return "{" + ", ".join(f"{_expression(key)}: {_expression(item)}" for key, item in body) + "}"
     if kind == "dtype" and str(body).isidentifier():
         return f"torch.{body}"
     if kind == "device":

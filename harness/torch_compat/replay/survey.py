@@ -66,14 +66,14 @@ def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
 def _calls(environment: Environment, fixtures: Path) -> dict[str, Any]:
     """The results of the recorded operator calls."""
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
-        return _asked_with(environment, Path(folder), [SCRIPT, CALLS], [one.as_json() for one in recorded_calls(fixtures)])
+        return _asked_with(environment, Path(folder), [SCRIPT, CALLS], [call.as_json() for call in recorded_calls(fixtures)])
 
 
 def _asked_with(environment: Environment, folder: Path, scripts: Sequence[Path], given: Any) -> dict[str, Any]:
     """The result of concatenated scripts whose ``ask(torch, given)`` gets a value from a file: the worker passes no arguments."""
     asking, asked = folder / "ask.py", folder / "given.json"
     asked.write_text(json.dumps(given), "utf-8")
-    texts = [one.read_text(encoding="utf-8") for one in scripts]
+    texts = [path.read_text(encoding="utf-8") for path in scripts]
     asking.write_text("\n".join(texts) + TRAILER.format(asked=str(asked)), "utf-8")
     return _asked(environment, asking, reads=[folder])
 

@@ -142,8 +142,8 @@ def trees_in(folder: Path) -> list[BuildTree]:
     Raises:
         CorpusError: a tree does not state which build it belongs to.
     """
-    found = [_read(path.parent) for path in sorted(folder.glob(f"torch-*/{STATE}"))]
-    return sorted(found, key=lambda tree: (tree.day, tree.release, tree.made, tree.digest))
+    results = [_read(path.parent) for path in sorted(folder.glob(f"torch-*/{STATE}"))]
+    return sorted(results, key=lambda tree: (tree.day, tree.release, tree.made, tree.digest))
 
 
 def trees_at(folder: Path) -> list[BuildTree]:
@@ -153,15 +153,15 @@ def trees_at(folder: Path) -> list[BuildTree]:
         UsageError: the folder is not a tree and holds none.
         CorpusError: a tree does not state which build it belongs to.
     """
-    found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
-    if not found:
+    result = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
+    if not result:
         raise UsageError(
             "contains no results from a build",
             where=str(folder),
             hint=f"use a directory with {STATE}, or the --into directory of a `torch-compat candidate` run",
             code="no-tree",
         )
-    return found
+    return result
 
 
 def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTree]:
@@ -176,8 +176,8 @@ def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTre
 def _read(path: Path) -> BuildTree:
     try:
         state = json.loads((path / STATE).read_bytes())
-        day, made = dt.date.fromisoformat(state["day"]), dt.date.fromisoformat(state["made"])
-        return BuildTree(path, Release(state["torch"]), day, str(state["digest"]), made)
+        day, result = dt.date.fromisoformat(state["day"]), dt.date.fromisoformat(state["made"])
+        return BuildTree(path, Release(state["torch"]), day, str(state["digest"]), result)
     except (OSError, ValueError, KeyError, TypeError, UsageError) as error:
         raise CorpusError(
             f"does not record which build this is: {type(error).__name__}: {error}",
@@ -189,15 +189,17 @@ def _read(path: Path) -> BuildTree:
 
 def earlier_trees(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) -> tuple[list[BuildTree], list[str]]:
     """The earlier builds of some folders that still count, and notes on the others."""
-    found: list[BuildTree] = []
-    said: list[str] = []
-    for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
+    results: list[BuildTree] = []
+    messages: list[str] = []
+    for other in {item.path: item for folder in folders for item in trees_in(folder)}.values():
         if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
             continue  # this tree, or another shard of it
         if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
-            said.append(f"{other.path.name} is another build that also reports {tree.release}; it is not compared with this one")
+            messages.append(
+                f"{other.path.name} is another build that also reports {tree.release}; it is not compared with this one"
+            )
         elif other.age(today) > keep:
-            said.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
+            messages.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
         elif other.day <= tree.day:
-            found.append(other)
-    return sorted(found, key=lambda one: (one.day, one.release)), said
+            results.append(other)
+    return sorted(results, key=lambda item: (item.day, item.release)), messages

@@ -136,9 +136,17 @@ def _fact(items: list[CandidateItem]) -> Fact:
     cause = first.cause
     if first.what == "operator" and len(items) > 1:
         cause += f"; and {len(items) - 1} more operators"
-    count = sum(one.count for one in items)
+    count = sum(item.count for item in items)
     return Fact(
-        first.id, first.what, cause, first.policy, first.witness, first.before, first.after, count, tuple(one.id for one in items)
+        first.id,
+        first.what,
+        cause,
+        first.policy,
+        first.witness,
+        first.before,
+        first.after,
+        count,
+        tuple(item.id for item in items),
     )
 
 
@@ -156,12 +164,12 @@ def _keys(item: CandidateItem) -> Iterator[tuple[str, ...]]:
     elif item.what == "probe":
         yield "probe", item.witness
     elif kind == "writes" and rest.startswith("version:"):
-        yield from (("version", said.split()[0]) for said in rest.removeprefix("version:").split(", "))
+        yield from (("version", part.split()[0]) for part in rest.removeprefix("version:").split(", "))
     elif kind == "writes" and not rest.startswith("golden:"):
         yield "text", alike(item.after.partition(": ")[2]) or rest
     else:
-        said = rest.removeprefix("golden:")
-        yield "text", (said.partition(":")[2] if said.partition(":")[0] in TURNS else said)
+        message = rest.removeprefix("golden:")
+        yield "text", (message.partition(":")[2] if message.partition(":")[0] in TURNS else message)
 
 
 # --------------------------------------------------------------------------------------------------------- what people say
@@ -204,8 +212,8 @@ def read_hand(labels: bytes | None, fates: bytes | None) -> BacktestNotes:
         CorpusError: one of them does not have the expected form.
     """
     return BacktestNotes(
-        tuple(Label(**one) for one in _rows(labels, "labels.toml", "label", Label)),
-        tuple(Fate(**one) for one in _rows(fates, "fates.toml", "fate", Fate)),
+        tuple(Label(**row) for row in _rows(labels, "labels.toml", "label", Label)),
+        tuple(Fate(**row) for row in _rows(fates, "fates.toml", "fate", Fate)),
     )
 
 
@@ -224,9 +232,9 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
     for number, row in enumerate(rows, 1):
         if row.keys() != wanted or not all(isinstance(value, str) and value for value in row.values()):
             raise CorpusError(f"[[{table}]] {number} has {sorted(row)}, expected the strings {', '.join(wanted)}", where=where)
-        allowed, said = (SAYS, row.get("says")) if kind is Label else (DONE, row.get("done"))
-        if said not in allowed:
-            raise CorpusError(f"[[{table}]] {number} has {said!r}, expected one of {', '.join(allowed)}", where=where)
+        allowed, message = (SAYS, row.get("says")) if kind is Label else (DONE, row.get("done"))
+        if message not in allowed:
+            raise CorpusError(f"[[{table}]] {number} has {message!r}, expected one of {', '.join(allowed)}", where=where)
     return rows
 
 
@@ -248,9 +256,13 @@ def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
 
     The sample is the facts with the lowest digests of the seed and their names, so an added fact replaces at most one.
     """
-    few = [DrawnFact(one.release, fact) for one in found if len(one.facts) < FEW for fact in one.facts]
-    rest = [DrawnFact(one.release, fact) for one in found if len(one.facts) >= FEW for fact in one.facts]
-    rest.sort(key=lambda one: hashlib.sha256(json.dumps([SEED, *one.key]).encode()).digest())
+    few = [
+        DrawnFact(backtested.release, fact) for backtested in found if len(backtested.facts) < FEW for fact in backtested.facts
+    ]
+    rest = [
+        DrawnFact(backtested.release, fact) for backtested in found if len(backtested.facts) >= FEW for fact in backtested.facts
+    ]
+    rest.sort(key=lambda item: hashlib.sha256(json.dumps([SEED, *item.key]).encode()).digest())
     some = [*few, *rest[: max(0, LABELS - len(few))]]
     Random(SEED).shuffle(some)  # noqa: S311 - so that the order of releases does not suggest an answer
     return tuple(some[:LABELS])
@@ -258,25 +270,29 @@ def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
 
 def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], list[str]]:
     """The limits that the labels violate, in words; and inconsistencies, such as facts not labeled, or labeled but not drawn."""
-    wanted = {one.key for one in drawn(found)}
-    said = {(one.release, one.fact): one.says for one in hand.labels}
-    facts = {(one.release, fact.id) for one in found for fact in one.facts}
-    odd = [f"{release} {fact} is labeled, but was not drawn" for release, fact in sorted(said.keys() - wanted)]
-    odd += [f"{release} {fact} was drawn, but is not labeled" for release, fact in sorted(wanted - said.keys())]
-    if len(said) < len(hand.labels):
-        odd.append(f"{len(hand.labels) - len(said)} facts are labeled twice")
+    wanted = {fact.key for fact in drawn(found)}
+    messages = {(label.release, label.fact): label.says for label in hand.labels}
+    facts = {(item.release, fact.id) for item in found for fact in item.facts}
+    odd = [f"{release} {fact} is labeled, but was not drawn" for release, fact in sorted(messages.keys() - wanted)]
+    odd += [f"{release} {fact} was drawn, but is not labeled" for release, fact in sorted(wanted - messages.keys())]
+    if len(messages) < len(hand.labels):
+        odd.append(f"{len(hand.labels) - len(messages)} facts are labeled twice")
     odd += [
-        f"{one.release} {one.fact} has a fate, but is not a fact" for one in hand.fates if (one.release, one.fact) not in facts
+        f"{fate.release} {fate.fact} has a fate, but is not a fact"
+        for fate in hand.fates
+        if (fate.release, fate.fact) not in facts
     ]
     broken = []
-    noise = [key for key, says in said.items() if key in wanted and says == "noise"]
-    asked = len(said.keys() & wanted)
+    noise = [key for key, says in messages.items() if key in wanted and says == "noise"]
+    asked = len(messages.keys() & wanted)
     if len(noise) * MOST_IN_ALL > asked:
         broken.append(f"{len(noise)} of {asked} labeled facts are noise, expected at most one in {MOST_IN_ALL}")
-    for one in found:
-        mine = [key for key in noise if key[0] == one.release]
-        if len(one.facts) < FEW and len(mine) > MOST_OF_FEW:
-            broken.append(f"{len(mine)} of the {len(one.facts)} facts of {one.release} are noise, expected at most {MOST_OF_FEW}")
+    for backtested in found:
+        mine = [key for key in noise if key[0] == backtested.release]
+        if len(backtested.facts) < FEW and len(mine) > MOST_OF_FEW:
+            broken.append(
+                f"{len(mine)} of the {len(backtested.facts)} facts of {backtested.release} are noise, expected at most {MOST_OF_FEW}"
+            )
     return broken, odd
 
 
@@ -286,7 +302,7 @@ def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
 def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
     """The whole report."""
     broken, odd = held(found, hand)
-    total = sum(len(one.facts) for one in found)
+    total = sum(len(item.facts) for item in found)
     lines = [
         "# Backtest",
         "",
@@ -305,32 +321,32 @@ def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
         "| release | compared with | day | cells | new | breaks a promise | fixed | noise, of labeled | known today, not reported |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for one in found:
-        mine = [label for label in hand.labels if label.release == one.release]
+    for backtested in found:
+        mine = [label for label in hand.labels if label.release == backtested.release]
         noise = f"{sum(label.says == 'noise' for label in mine)} of {len(mine)}" if mine else "-"
-        grave = sum(fact.policy == "breaks" for fact in one.facts)
+        grave = sum(fact.policy == "breaks" for fact in backtested.facts)
         lines.append(
-            f"| [{one.release}](#{one.release.replace('.', '')}) | {one.base} | {one.day} | {one.cells} | {len(one.facts)} | {grave} | {one.mended} "
-            f"| {noise} | {len(one.unnamed)} |"
+            f"| [{backtested.release}](#{backtested.release.replace('.', '')}) | {backtested.base} | {backtested.day} | {backtested.cells} | {len(backtested.facts)} | {grave} | {backtested.mended} "
+            f"| {noise} | {len(backtested.unnamed)} |"
         )
-    for one in found:
-        lines += ["", section(one, hand).rstrip("\n")]
+    for backtested in found:
+        lines += ["", section(backtested, hand).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
-def _limits(found: Sequence[Backtested], hand: BacktestNotes, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
-    wanted = drawn(found)
-    few = sum(len(one.facts) < FEW for one in found)
-    yield f"Total: {total} facts from {len(found)} releases, {few} of which have fewer than {FEW}."
+def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
+    wanted = drawn(value)
+    few = sum(len(backtested.facts) < FEW for backtested in value)
+    yield f"Total: {total} facts from {len(value)} releases, {few} of which have fewer than {FEW}."
     if not hand.labels:
         yield (
             f"The false-alarm rate is not known yet: {len(wanted)} facts were sampled ([drawn.md](backtest/drawn.md)), but nobody has labeled them by the"
         )
         yield "[rubric](backtest/rubric.md)."
         return
-    noise = sum(one.says == "noise" for one in hand.labels)
+    noise = sum(label.says == "noise" for label in hand.labels)
     yield f"A reader who did not write the classifier labeled {len(hand.labels)} of them by the [rubric](backtest/rubric.md): {noise} are noise."
-    yield from (f"Not within the limits: {one}." for one in broken)
+    yield from (f"Not within the limits: {item}." for item in broken)
     if odd:
         yield f"The labels do not match the facts: {len(odd)} facts, such as {odd[0]}."
 
@@ -374,22 +390,22 @@ def _cell(text: str) -> str:
 
 def drawn_md(found: Sequence[Backtested]) -> str:
     """The facts to be labeled, with everything needed for that, and without any verdict of the classifier."""
-    bases = {one.release: one for one in found}
+    bases = {backtested.release: backtested for backtested in found}
     lines = [
         "# Facts to label",
         "",
         "Generated by `python tools/backtest.py --write`; do not edit. The [rubric](rubric.md) says how to label. Write each label into",
         "`labels.toml` beside this file, with the release and the fact exactly as shown here.",
     ]
-    for number, one in enumerate(drawn(found), 1):
-        fact, of = one.fact, bases[one.release]
+    for number, item in enumerate(drawn(found), 1):
+        fact, of = item.fact, bases[item.release]
         options = fact.witness.partition(" (")[2].rstrip(")")
         name = fact.witness.partition(" (")[0]
         lines += [
             "",
-            f"## {number}. {one.release}: {_cell(fact.cause)}",
+            f"## {number}. {item.release}: {_cell(fact.cause)}",
             "",
-            f"- Release: `{one.release}`",
+            f"- Release: `{item.release}`",
             f"- Fact: `{fact.id}`",
             f"- {WHATS.get(fact.what, fact.what).capitalize()}; {fact.count} in all; witness `{fact.witness}`",
             f"- {of.base}: {_cell(fact.before) or 'as recorded'}",
@@ -397,6 +413,6 @@ def drawn_md(found: Sequence[Backtested]) -> str:
         ]
         if fact.what in {"computes", "loads", "warns"}:
             more = f" --options {options}" if options else ""
-            for reader in (Release(of.base.partition("torch-")[2]).public, one.release):
+            for reader in (Release(of.base.partition("torch-")[2]).public, item.release):
                 lines.append(f"- `torch-compat observe --recorded --show --reader torch-{reader} --fixture {name}{more}`")
     return "\n".join(lines) + "\n"

@@ -39,7 +39,10 @@ class BaselineDiff:
     @property
     def exit_status(self) -> int:
         """1 if a finding fails that did not fail before, 4 if something new was not checked, otherwise 0."""
-        fresh = [*self.new.values(), *(tuple(one for one in now if one not in before) for before, now in self.changed.values())]
+        fresh = [
+            *self.new.values(),
+            *(tuple(item for item in now if item not in before) for before, now in self.changed.values()),
+        ]
         verdicts = {verdict for told in fresh for verdict, _, _ in told}
         return 1 if str(Verdict.FAIL) in verdicts else 4 if str(Verdict.NOT_CHECKED) in verdicts else 0
 
@@ -57,10 +60,12 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
             raise UsageError(
                 f"has report version {document['schema_version']!r}, expected 1", where=where, hint=hint, code="baseline"
             )
-        told = [(one["id"], (one["verdict"], one["count"], one["waiver"] or "")) for one in document["findings"]]
+        told = [
+            (finding["id"], (finding["verdict"], finding["count"], finding["waiver"] or "")) for finding in document["findings"]
+        ]
         told += [
-            (_unchecked(one["what"], one["reason"]), (str(Verdict.NOT_CHECKED), one["count"], ""))
-            for one in document["not_checked"]
+            (_unchecked(item["what"], item["reason"]), (str(Verdict.NOT_CHECKED), item["count"], ""))
+            for item in document["not_checked"]
         ]
         good = all(
             isinstance(name, str) and verdict in _VERDICTS and isinstance(count, int) and isinstance(waiver, str)
@@ -75,14 +80,14 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
 
 def beside(report: Report, baseline: dict[str, tuple[Told, ...]]) -> BaselineDiff:
     """Compare a report with an older one."""
-    told = [(one.id, (str(one.verdict), one.count, one.waiver)) for one in report.findings]
+    told = [(finding.id, (str(finding.verdict), finding.count, finding.waiver)) for finding in report.findings]
     told += [(_unchecked(what, why), (str(Verdict.NOT_CHECKED), count, "")) for what, why, count in report.not_checked]
     now = _grouped(told)
     return BaselineDiff(
-        new={name: one for name, one in now.items() if name not in baseline},
-        gone={name: one for name, one in baseline.items() if name not in now},
-        changed={name: (baseline[name], one) for name, one in now.items() if name in baseline and baseline[name] != one},
-        same=sum(baseline.get(name) == one for name, one in now.items()),
+        new={name: item for name, item in now.items() if name not in baseline},
+        gone={name: item for name, item in baseline.items() if name not in now},
+        changed={name: (baseline[name], item) for name, item in now.items() if name in baseline and baseline[name] != item},
+        same=sum(baseline.get(name) == item for name, item in now.items()),
     )
 
 
@@ -92,10 +97,10 @@ def _unchecked(what: str, why: str) -> str:
 
 def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
     """Group by id and sort: one cause may be waived in one part, and fail in another."""
-    found: dict[str, list[Told]] = {}
-    for name, one in told:
-        found.setdefault(name, []).append(one)
-    return {name: tuple(sorted(found[name])) for name in sorted(found)}
+    results: dict[str, list[Told]] = {}
+    for name, item in told:
+        results.setdefault(name, []).append(item)
+    return {name: tuple(sorted(results[name])) for name in sorted(results)}
 
 
 def beside_json(found: BaselineDiff) -> dict[str, Any]:
@@ -106,8 +111,8 @@ def beside_json(found: BaselineDiff) -> dict[str, Any]:
 def beside_lines(found: BaselineDiff) -> Iterator[str]:
     """The difference as text, with a line for each finding that is not the same."""
     yield f"Compared with the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
-    yield from (f"  new: {name}: {_said(one)}" for name, one in found.new.items())
-    yield from (f"  gone: {name}: {_said(one)}" for name, one in found.gone.items())
+    yield from (f"  new: {name}: {_said(item)}" for name, item in found.new.items())
+    yield from (f"  gone: {name}: {_said(item)}" for name, item in found.gone.items())
     yield from (f"  changed: {name}: {_said(before)}; now {_said(now)}" for name, (before, now) in found.changed.items())
 
 

@@ -135,32 +135,40 @@ class BreakCause:
     @property
     def begins(self) -> str:
         """The newest release since which it or newer readers behave this way; if only older readers do, the newest of them."""
-        newer = [one.first_reader for one in self.findings if one.first_reader and one.rule not in FORWARD]
+        newer = [finding.first_reader for finding in self.findings if finding.first_reader and finding.rule not in FORWARD]
         return max(newer, key=order, default=self.began)
 
     @property
     def since(self) -> str:
         """The releases since which, or up to which, it occurs, in words."""
-        newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=order)
-        older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=order)
+        newer = sorted(
+            {finding.first_reader for finding in self.findings if finding.rule not in FORWARD and finding.first_reader}, key=order
+        )
+        older = sorted(
+            {finding.first_reader for finding in self.findings if finding.rule in FORWARD and finding.first_reader}, key=order
+        )
         parts = [f"since {_listed(newer)}" if newer else "", f"up to {_listed(older)}" if older else ""]
         return ", ".join(filter(None, parts))
 
     @property
     def bump(self) -> str:
         """The version that announces it; "" unless all findings are announced."""
-        return ", ".join(sorted({one.bump for one in self.findings})) if all(one.bump for one in self.findings) else ""
+        return (
+            ", ".join(sorted({finding.bump for finding in self.findings}))
+            if all(finding.bump for finding in self.findings)
+            else ""
+        )
 
     @property
     def silent(self) -> bool:
         """Whether some of it changes values without any version announcing it."""
         rules = {"newer-computes", *FORWARD}
-        return any(one.rule in rules and one.what == Outcome.DIFFERENT and not one.bump for one in self.findings)
+        return any(finding.rule in rules and finding.what == Outcome.DIFFERENT and not finding.bump for finding in self.findings)
 
     def merged(self, name: str) -> tuple[str, ...]:
         """``readers``, ``writers``, ``families`` of all findings together, in order."""
-        found = {value for finding in self.findings for value in getattr(finding, name)}
-        return tuple(sorted(found, key=order) if name in {"readers", "writers"} else sorted(found))
+        results = {value for finding in self.findings for value in getattr(finding, name)}
+        return tuple(sorted(results, key=order) if name in {"readers", "writers"} else sorted(results))
 
 
 def _listed(names: list[str]) -> str:
@@ -181,7 +189,7 @@ def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN),
             alike = f"{finding.rule}:{finding.what}" if brief and not finding.first_reader else finding.id
             key = (finding.verdict is Verdict.FAIL, finding.waiver, "" if finding.waiver else alike)
             groups.setdefault(key, []).append(finding)
-    found = [BreakCause(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
-    found.sort(key=lambda one: (-one.count, one.findings[0].id))
-    found.sort(key=lambda one: order(one.began or SYNTHETIC), reverse=True)
-    return found
+    results = [BreakCause(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
+    results.sort(key=lambda judgement: (-judgement.count, judgement.findings[0].id))
+    results.sort(key=lambda judgement: order(judgement.began or SYNTHETIC), reverse=True)
+    return results

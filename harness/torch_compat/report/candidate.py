@@ -94,7 +94,7 @@ class CandidateReport:
     @property
     def exit_status(self) -> int:
         """1 if a new item breaks a promise, or if any item is new and that fails; 4 if a required check was not done; otherwise 0."""
-        if any(one.policy == "breaks" for one in self.new) or (self.fail_on_new and self.new):
+        if any(item.policy == "breaks" for item in self.new) or (self.fail_on_new and self.new):
             return 1
         return 4 if any(required for _, _, required, _ in self.not_asked) else 0
 
@@ -105,8 +105,8 @@ class CandidateReport:
             "build": self.build,
             "against": self.against,
             "asked": self.asked,
-            "new": [one.as_json() for one in self.new],
-            "mended": [one.as_json() for one in self.mended],
+            "new": [item.as_json() for item in self.new],
+            "mended": [item.as_json() for item in self.mended],
             "known": self.known,
             "reworded": self.reworded,
             "not_asked": [
@@ -142,13 +142,13 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
     yield ""
     yield f"New: {_count(report.new)}"
     shown = report.new if full else report.new[:SHOWN]
-    for number, one in enumerate(shown, 1):
-        yield from _item(number, one, build["torch"])
+    for number, item in enumerate(shown, 1):
+        yield from _item(number, item, build["torch"])
     if len(report.new) > len(shown):
         yield f"  and {len(report.new) - len(shown)} more: --full prints them"
     yield f"Fixed: {len(report.mended) or 'nothing'}"
-    for one in report.mended if full else report.mended[:SHORT]:
-        yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in all)"
+    for item in report.mended if full else report.mended[:SHORT]:
+        yield f"  {item.what}: {item.cause} ({item.witness}, {item.count} in all)"
     known = sum(report.known.values())
     kinds = ", ".join(f"{count:,} {what}" for what, count in sorted(report.known.items()))
     yield f"Known, carried over from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
@@ -167,17 +167,19 @@ def _count(items: tuple[CandidateItem, ...]) -> str:
     if not items:
         return "nothing"
     kinds = {"breaks": "break a promise", "needs": "require a prior step", "waived": "are waived", "allowed": "are allowed"}
-    counts = [(sum(one.policy == kind for one in items), text) for kind, text in kinds.items()]
+    counts = [(sum(item.policy == kind for item in items), text) for kind, text in kinds.items()]
     return f"{len(items)} ({', '.join(f'{count} {text}' for count, text in counts if count)})"
 
 
-def _item(number: int, one: CandidateItem, torch: str) -> Iterator[str]:
-    yield f"  {number}. {one.what}: {one.cause}"
-    yield f"     {one.says}" + (f"; allowed from {one.allowed_from}" if one.allowed_from else "")
-    first = "" if one.first is None else "; not in any earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
-    yield f"     witness {one.witness}, {one.count} in all{first}"
-    if one.reproduce is not None:
-        yield f"{COMMAND}{one.reproduce}"
+def _item(number: int, item: CandidateItem, torch: str) -> Iterator[str]:
+    yield f"  {number}. {item.what}: {item.cause}"
+    yield f"     {item.says}" + (f"; allowed from {item.allowed_from}" if item.allowed_from else "")
+    first = (
+        "" if item.first is None else "; not in any earlier build" if item.first == f"torch-{torch}" else f"; since {item.first}"
+    )
+    yield f"     witness {item.witness}, {item.count} in all{first}"
+    if item.reproduce is not None:
+        yield f"{COMMAND}{item.reproduce}"
 
 
 def _ending(report: CandidateReport) -> str:
@@ -187,7 +189,7 @@ def _ending(report: CandidateReport) -> str:
     if status == 1:
         return (
             "a new item breaks a promise"
-            if any(one.policy == "breaks" for one in report.new)
+            if any(item.policy == "breaks" for item in report.new)
             else "there are new items, and --fail-on new was given"
         )
     return "incomplete: a required check was not run"

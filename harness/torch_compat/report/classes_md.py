@@ -48,19 +48,19 @@ def classes_table(classes: Sequence[SavedClass], stated: StatedClasses, writers:
         "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     rows: dict[tuple[str, str], list[SavedClass]] = {}
-    called = {_part(one) for one in classes if one.group == "operator" and any(one.covered.values())}
-    for one in classes:
-        part = _part(one)
-        rows.setdefault((one.group, part if one.group != "operator" or part in called else OTHERS), []).append(one)
+    called = {_part(entry) for entry in classes if entry.group == "operator" and any(entry.covered.values())}
+    for item in classes:
+        part = _part(item)
+        rows.setdefault((item.group, part if item.group != "operator" or part in called else OTHERS), []).append(item)
     for (group, part), members in sorted(rows.items(), key=lambda row: (list(TITLES).index(row[0][0]), row[0][1])):
-        whole = sum(not one.missing and not one.refused for one in members)
-        refused = sum(not one.missing and bool(one.refused) for one in members)
-        some = sum(bool(one.missing) and any(one.covered.values()) for one in members)
-        covered = {release for one in members for release, recipes in one.covered.items() if recipes}
+        whole = sum(not member.missing and not member.refused for member in members)
+        refused = sum(not member.missing and bool(member.refused) for member in members)
+        some = sum(bool(member.missing) and any(member.covered.values()) for member in members)
+        covered = {release for member in members for release, recipes in member.covered.items() if recipes}
         title = TITLES[group] + (f": {part}" if part else "")
         counts = f"{len(members)} | {whole} | {refused} | {some} | {len(members) - whole - refused - some}"
         lines.append(f"| {title} | {counts} | {_spans(known, covered)} | {_recipes(members)} |")
-    reasons = [f"- {TITLES[one.group]} ({len(_spoken(one, classes))} classes): {one.because}." for one in stated.holes]
+    reasons = [f"- {TITLES[entry.group]} ({len(_spoken(entry, classes))} classes): {entry.because}." for entry in stated.holes]
     return "\n".join([*lines, "", "What is missing, and why (`fixtures/classes.toml`):", "", *reasons])
 
 
@@ -69,34 +69,34 @@ def classes_md(classes: Sequence[SavedClass], writers: Sequence[str]) -> str:
     known = Known(writers)
     lines = [HEAD]
     for group, title in TITLES.items():
-        members = [one for one in classes if one.group == group]
+        members = [item for item in classes if item.group == group]
         lines += [f"## {title}", "", "| class | tested with | recipes | unsupported | missing |", "|---|---|---|---|---|"]
-        silent = [one.name for one in members if group == "operator" and not any(one.covered.values())]
-        for one in members:
-            if group == "operator" and not any(one.covered.values()):
+        silent = [item.name for item in members if group == "operator" and not any(item.covered.values())]
+        for member in members:
+            if group == "operator" and not any(member.covered.values()):
                 continue
-            recipes = ", ".join(f"{name} ({_spans(known, wrote)})" for name, wrote in _most(one))
+            recipes = ", ".join(f"{name} ({_spans(known, wrote)})" for name, wrote in _most(member))
             lines.append(
-                f"| {one.name} | {_spans(known, one.asked)} | {recipes} | {_spans(known, one.refused)} | {_spans(known, one.missing)} |"
+                f"| {member.name} | {_spans(known, member.asked)} | {recipes} | {_spans(known, member.refused)} | {_spans(known, member.missing)} |"
             )
         lines += ["", *_named(silent)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _part(one: SavedClass) -> str:
-    if one.group == "operator":
-        return one.name.partition("::")[0]
-    return one.name.partition(", ")[2] if one.group == "dtype" else ""
+def _part(item: SavedClass) -> str:
+    if item.group == "operator":
+        return item.name.partition("::")[0]
+    return item.name.partition(", ")[2] if item.group == "dtype" else ""
 
 
 def _spans(known: Known, releases: Iterable[str]) -> str:
     return known.text(known.holding(releases)) if releases else ""
 
 
-def _most(one: SavedClass) -> list[tuple[str, list[str]]]:
+def _most(entry: SavedClass) -> list[tuple[str, list[str]]]:
     """The recipes that cover a class in the most releases, with these releases."""
     wrote: dict[str, list[str]] = {}
-    for release, recipes in one.covered.items():
+    for release, recipes in entry.covered.items():
         for recipe in recipes:
             wrote.setdefault(recipe, []).append(release)
     return sorted(wrote.items(), key=lambda item: (-len(item[1]), item[0]))[:RECIPES]
@@ -104,12 +104,12 @@ def _most(one: SavedClass) -> list[tuple[str, list[str]]]:
 
 def _recipes(members: Iterable[SavedClass]) -> str:
     """The recipes that cover the most classes of a row."""
-    counts = Counter(recipe for one in members for recipe in {name for names in one.covered.values() for name in names})
+    counts = Counter(recipe for member in members for recipe in {name for names in member.covered.values() for name in names})
     return ", ".join(f"`{name}`" for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:RECIPES])
 
 
 def _spoken(hole: Stated, classes: Iterable[SavedClass]) -> list[SavedClass]:
-    return [one for one in classes if one.missing and hole.speaks_of(one.group, one.name)]
+    return [item for item in classes if item.missing and hole.speaks_of(item.group, item.name)]
 
 
 def _named(names: Sequence[str]) -> list[str]:

@@ -61,11 +61,11 @@ def deprecations_md(rows: Sequence[TimelineRow]) -> str:
     ]
     for row in rows:
         deprecation = row.history.deprecation
-        events = ", ".join(f"{one.event.what} {one.event.release}" for one in row.snapshot.happened)
+        events = ", ".join(f"{happened.event.what} {happened.event.release}" for happened in row.snapshot.happened)
         lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
     for title, promised in (("Broken timelines", True), ("Deviations from the policy before it was in force", False)):
-        said = list(_said(rows, promised=promised))
-        lines += ["", f"## {title}", "", *said] if said else []
+        messages = list(_said(rows, promised=promised))
+        lines += ["", f"## {title}", "", *messages] if messages else []
     return "\n".join(escaped_lines(line) for line in lines) + "\n"
 
 

@@ -103,7 +103,7 @@ def _findings(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
 
 def _tolerances(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     evidence = judged().evidence
-    return tolerances_md([one for one in evidence.policy.tolerances if one.kind == "value"], forgiven(evidence))
+    return tolerances_md([tolerance for tolerance in evidence.policy.tolerances if tolerance.kind == "value"], forgiven(evidence))
 
 
 def _exported(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
@@ -111,16 +111,18 @@ def _exported(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
 
 
 def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
-    found = judged()
-    return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
+    tree = judged()
+    return with_block(with_block(old, "matrix", f"```\n{summary_text(tree.report)}\n```"), "corpus", _corpus(tree.evidence))
 
 
 def _corpus(evidence: Evidence) -> str:
     """A description of the corpus in one paragraph."""
     scope, corpus = evidence.policy.corpus, evidence.corpus
     own = [manifest for manifest in corpus.manifests if manifest.release in scope.writers]
-    fixtures, refusals = (sum(len(getattr(one, kind)) for one in own) for kind in ("fixtures", "not_writable"))
-    families = ", ".join(f"`{family}`" for family in sorted({fixture.family for one in own for fixture in one.fixtures}))
+    fixtures, refusals = (sum(len(getattr(manifest, kind)) for manifest in own) for kind in ("fixtures", "not_writable"))
+    families = ", ".join(
+        f"`{family}`" for family in sorted({fixture.family for manifest in own for fixture in manifest.fixtures})
+    )
     reading = " and read them" if scope.readers == scope.writers else f"; {len(scope.readers)} read them"
     return (
         f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, wrote archives{reading}.\n"
@@ -154,20 +156,20 @@ def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], p
     texts: dict[str, str] = {}
     reports = []
     for release in reported_releases(judged.evidence):
-        found = release_report(judged.evidence, judged.report, judged.named, release)
-        reports.append(found)
-        texts[f"{RELEASES}/{release}.md"] = release_md(found)
+        result = release_report(judged.evidence, judged.report, judged.named, release)
+        reports.append(result)
+        texts[f"{RELEASES}/{release}.md"] = release_md(result)
         where = f"{NOTES}/{release}{HAND}"
         written = hand(release)
         text = read_hand(written, where) if written is not None else Hand()
-        noted(found, text, where)
-        texts[f"{NOTES}/{release}.md"] = notes_md(found, text)
+        noted(result, text, where)
+        texts[f"{NOTES}/{release}.md"] = notes_md(result, text)
     texts[f"{RELEASES}/README.md"] = releases_md(reports)
     if published is not None:
-        stated = [(one, _of_line(reports, one.version)) for one in read_published(published, PUBLISHED)]
+        stated = [(item, _of_line(reports, item.version)) for item in read_published(published, PUBLISHED)]
         texts[COMPARED] = published_md(
-            [compared(one, report, PUBLISHED) for one, report in stated if report],
-            [one for one, report in stated if not report],
+            [compared(item, report, PUBLISHED) for item, report in stated if report],
+            [item for item, report in stated if not report],
         )
     return texts
 
@@ -175,7 +177,7 @@ def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], p
 def _of_line(reports: Iterable[ReleaseReport], version: str) -> ReleaseReport | None:
     """The report for the minor line of a release; None if no release of the line is recorded."""
     line = Release(version).numbers[:2]
-    return next((one for one in reports if Release(one.release).numbers[:2] == line), None)
+    return next((report for report in reports if Release(report.release).numbers[:2] == line), None)
 
 
 def with_block(text: str, name: str, body: str) -> str:
@@ -185,12 +187,12 @@ def with_block(text: str, name: str, body: str) -> str:
         UsageError: the text does not have exactly one such block.
     """
     begin = f"<!-- generated: {name} -->"
-    found = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
-    if len(found) != 1:
+    result = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
+    if len(result) != 1:
         raise UsageError(
-            f"has {len(found)} blocks between {begin} and {_END}, expected one", hint="restore both markers", code="no-block"
+            f"has {len(result)} blocks between {begin} and {_END}, expected one", hint="restore both markers", code="no-block"
         )
-    return text.replace(found[0], f"{begin}\n{body}\n{_END}")
+    return text.replace(result[0], f"{begin}\n{body}\n{_END}")
 
 
 def hand_of(place: Root, report: ReleaseReport) -> Hand:

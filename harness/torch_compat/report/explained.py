@@ -54,39 +54,49 @@ def explained(root: Path | None, name: str) -> list[Explained]:
     """
     policy = find_policy(root)
     known = list(_everything(policy))
-    found = [one for one in known if one.id == name]
-    if not found and ":" in name:  # a finding: explain its rule and its waivers
+    results = [entry for entry in known if entry.id == name]
+    if not results and ":" in name:  # a finding: explain its rule and its waivers
         rule = name.partition(":")[0]
-        found = [one for one in known if (one.kind, one.id) == ("rule", rule)]
-        found += [one for one in known if one.kind == "waiver" and _is_for(one, name)]
-    if not found:
-        found = list(_about(policy, known, name))
-    if not found:
-        ids = sorted({one.id for one in known})
+        results = [entry for entry in known if (entry.kind, entry.id) == ("rule", rule)]
+        results += [entry for entry in known if entry.kind == "waiver" and _is_for(entry, name)]
+    if not results:
+        results = list(_about(policy, known, name))
+    if not results:
+        ids = sorted({entry.id for entry in known})
         candidates = sorted(_operators(policy)) if "::" in name else ids
         nearest = get_close_matches(name, candidates, n=NEAREST, cutoff=0.5)
-        nearest += [one for one in ids if name and name.lower() in one and one not in nearest][: NEAREST - len(nearest)]
+        nearest += [identifier for identifier in ids if name and name.lower() in identifier and identifier not in nearest][
+            : NEAREST - len(nearest)
+        ]
         hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
         raise UsageError(f"there is no entry with the ID {name!r}", hint=hint, code="unknown-id")
-    for one in found:
-        one.says.setdefault("file", _file(root, one))
-    return found
+    for item in results:
+        item.says.setdefault("file", _file(root, item))
+    return results
 
 
 def _about(policy: Policy, known: list[Explained], name: str) -> Iterator[Explained]:
     """Everything about an operator, by any of its names; or about a release written as torch-2.13.0."""
     if name.startswith("torch-"):
-        yield from (one for one in known if one.kind.endswith("release") and one.id == name.removeprefix("torch-"))
+        yield from (item for item in known if item.kind.endswith("release") and item.id == name.removeprefix("torch-"))
         return
     operator = name if "::" in name else f"aten::{name.removeprefix('torch.').rpartition('.')[2]}"
     overload = operator.partition("::")[2].partition(".")[2]
     base = operator.partition(".")[0]
-    ids = {("waiver of operators", one.id) for one in policy.operator_waivers if _covers(one.operators, operator, base, overload)}
-    ids |= {("change", one.id) for one in policy.changes if base in one.operators}
-    ids |= {("format version", one.label) for one in policy.formats if base in (one.operators or ())}
+    ids = {
+        ("waiver of operators", waiver.id)
+        for waiver in policy.operator_waivers
+        if _covers(waiver.operators, operator, base, overload)
+    }
+    ids |= {("change", change.id) for change in policy.changes if base in change.operators}
+    ids |= {("format version", format_.label) for format_ in policy.formats if base in (format_.operators or ())}
     function = re.compile(rf"(?<![\w.]){re.escape('torch.' + base.partition('::')[2])}(?!\w)")
-    ids |= {("deprecation", one.id) for one in policy.deprecations if name in one.subject.split() or function.search(one.subject)}
-    yield from (one for one in known if (one.kind, one.id) in ids)
+    ids |= {
+        ("deprecation", deprecation.id)
+        for deprecation in policy.deprecations
+        if name in deprecation.subject.split() or function.search(deprecation.subject)
+    }
+    yield from (item for item in known if (item.kind, item.id) in ids)
 
 
 def _operators(policy: Policy) -> set[str]:
@@ -98,7 +108,7 @@ def _operators(policy: Policy) -> set[str]:
 
 
 def _covers(operators: Iterable[str], operator: str, base: str, overload: str) -> bool:
-    return any(one == operator or (not overload and one.partition(".")[0] == base) for one in operators)
+    return any(item == operator or (not overload and item.partition(".")[0] == base) for item in operators)
 
 
 def _is_for(waiver: Explained, finding: str) -> bool:
@@ -148,7 +158,7 @@ def _says(table: Table) -> dict[str, Any]:
 
 def _operator_waiver_says(waiver: OperatorWaiver) -> dict[str, Any]:
     """The contents of a waiver; each kind of change in words, with its operators."""
-    covers = [f"{len(one.operators)} × {in_words(one.change)}: {', '.join(one.operators)}" for one in waiver.covers]
+    covers = [f"{len(item.operators)} × {in_words(item.change)}: {', '.join(item.operators)}" for item in waiver.covers]
     return {**_says(waiver), "covers": covers}
 
 
@@ -161,13 +171,13 @@ def _rule_says(name: str) -> dict[str, Any]:
     summary, *paragraphs = text.split("\n\n")
     says: dict[str, Any] = {"rule": " ".join(summary.split())}
     heading = ""
-    for one in paragraphs:
-        first, colon, rest = one.partition(":")
+    for paragraph in paragraphs:
+        first, colon, rest = paragraph.partition(":")
         if colon and first in HEADINGS:
             heading = first.lower()
             says[heading] = " ".join(rest.split())
         elif heading:
-            says[heading] += " " + " ".join(one.split())
+            says[heading] += " " + " ".join(paragraph.split())
     return says
 
 
@@ -178,13 +188,13 @@ def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
     says = {key: value for key, value in _says(deprecation).items() if key != "events"}
     says["events"] = [
         {
-            "what": one.event.what,
-            "release": one.point.release,
-            "day": one.point.day.isoformat(),
-            "nightly": one.event.nightly.isoformat() if one.event.nightly else None,
-            "allowed": earliest_text(one.earliest) if one.earliest else None,
+            "what": happened.event.what,
+            "release": happened.point.release,
+            "day": happened.point.day.isoformat(),
+            "nightly": happened.event.nightly.isoformat() if happened.event.nightly else None,
+            "allowed": earliest_text(happened.earliest) if happened.earliest else None,
         }
-        for one in history.happened
+        for happened in history.happened
     ]
     says["timeline"] = f"{timeline.asks} ({timeline.source})"
     says["state"], says["verdict"] = snapshot.state, str(snapshot.verdict)

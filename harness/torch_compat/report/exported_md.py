@@ -87,7 +87,7 @@ def exported_md(evidence: Evidence) -> str:
     if exports is None or policy is None:
         return HEAD.format(profile="strict") + "\nThere are no records for exported programs, or no profile covers them.\n"
     known = Known(exports.witnesses.releases)
-    log = "".join(_version(evidence.policy, one) for one in exports.schemas.log())
+    log = "".join(_version(evidence.policy, item) for item in exports.schemas.log())
     writers = sorted({answer.writer for answer in exports.witnesses.answers()}, key=known.releases.index)
     loaders = LOADERS.format(writers=", ".join(writers))
     return (
@@ -104,14 +104,14 @@ def _strict(policy: Policy) -> Policy | None:
     return next((policy.under(profile) for profile in policy.profiles if profile.exported), None)
 
 
-def _version(policy: Policy, one: SchemaVersion) -> str:
-    day = policy.calendar[one.releases[0]].date
+def _version(policy: Policy, version: SchemaVersion) -> str:
+    day = policy.calendar[version.releases[0]].date
     readers = next(
-        (str(entry.readers) for entry in policy.formats if entry.kind == "export-schema" and entry.version == one.major),
+        (str(entry.readers) for entry in policy.formats if entry.kind == "export-schema" and entry.version == version.major),
         "unknown",
     )
-    changes = "<br>".join(f"**`{change.text}`**" if change.breaks else f"`{change.text}`" for change in one.changes)
-    return f"| {one.label} | {day} | {', '.join(one.releases)} | {readers} | {changes or 'the first'} |\n"
+    changes = "<br>".join(f"**`{change.text}`**" if change.breaks else f"`{change.text}`" for change in version.changes)
+    return f"| {version.label} | {day} | {', '.join(version.releases)} | {readers} | {changes or 'the first'} |\n"
 
 
 def _reactions(exports: RecordedExports, known: Known) -> Iterator[str]:
@@ -126,19 +126,19 @@ def _reactions(exports: RecordedExports, known: Known) -> Iterator[str]:
             yield f"| {alteration.said} | {'; '.join(f'{what} by {known.text(bits)}' for what, bits in spans)} |\n"
 
 
-def _distance(found: tuple[Judgement, ...], known: Known, profile: str) -> str:
+def _distance(value: tuple[Judgement, ...], known: Known, profile: str) -> str:
     """The table of counts, followed by the causes for each release."""
     titles = list(RULES)
     text = DISTANCE.format(profile=profile, titles=" | ".join(f"`{title}`" for title in titles), columns="---|" * len(titles))
-    by_release = {release: [one for one in found if one.reader == release] for release in known.releases}
+    by_release = {release: [item for item in value if item.reader == release] for release in known.releases}
     for release, own in by_release.items():
-        counts = [sum(one.count for one in own if one.rule == title) for title in titles]
+        counts = [sum(item.count for item in own if item.rule == title) for title in titles]
         text += f"| {release} | {sum(counts)} | {' | '.join(map(str, counts))} |\n"
     for release, own in by_release.items():
         text += f"\n### {release}\n\n"
         causes: dict[tuple[str, str], int] = {}
-        for one in own:
-            cause = one.cause.text if one.cause is not None else one.subject
-            causes[one.rule, cause] = causes.get((one.rule, cause), 0) + one.count
+        for judgement in own:
+            cause = judgement.cause.text if judgement.cause is not None else judgement.subject
+            causes[judgement.rule, cause] = causes.get((judgement.rule, cause), 0) + judgement.count
         text += "".join(f"- {count} × {cause} (`{rule}`)\n" for (rule, cause), count in causes.items()) or "Nothing.\n"
     return text

@@ -81,71 +81,73 @@ def _asked(report: Report) -> Iterator[str]:
 
 
 def _breakages(report: Report) -> Iterator[str]:
-    found = [one for one in breaks(report) if one.began and not one.of_operators and not one.of_deprecations]
-    silent = sum(one.silent for one in found)
-    yield f"{len(found)} causes, {sum(one.count for one in found)} cells; {silent} of the causes change values silently, without a version bump."
+    results = [cause for cause in breaks(report) if cause.began and not cause.of_operators and not cause.of_deprecations]
+    silent = sum(item.silent for item in results)
+    yield f"{len(results)} causes, {sum(item.count for item in results)} cells; {silent} of the causes change values silently, without a version bump."
     yield ""
-    found.sort(key=lambda one: order(one.begins), reverse=True)
-    for release, begun in groupby(found, lambda one: one.begins):
-        members = sorted(begun, key=lambda one: not one.silent)  # silent changes first
-        quiet = sum(one.silent for one in members)
+    results.sort(key=lambda cause: order(cause.begins), reverse=True)
+    for release, begun in groupby(results, lambda cause: cause.begins):
+        members = sorted(begun, key=lambda item: not item.silent)  # silent changes first
+        quiet = sum(item.silent for item in members)
         yield f"## torch {_plain(release)}"
         yield ""
         causes = "1 cause starts" if len(members) == 1 else f"{len(members)} causes start"
         silently = "1 changes" if quiet == 1 else f"{quiet} change"
-        yield f"{causes} with this release, {sum(one.count for one in members)} cells; {silently} values silently."
+        yield f"{causes} with this release, {sum(item.count for item in members)} cells; {silently} values silently."
         yield ""
-        for one in members:
-            yield from _break(one)
+        for member in members:
+            yield from _break(member)
 
 
-def _break(one: BreakCause) -> Iterator[str]:
-    first = one.findings[0]
-    yield f"### {_plain(one.title)}"
+def _break(cause: BreakCause) -> Iterator[str]:
+    first = cause.findings[0]
+    yield f"### {_plain(cause.title)}"
     yield ""
-    changes = dict.fromkeys(f"{SIDES.get(finding.rule, 'a newer reader')} {_changed(finding)}" for finding in one.findings)
-    yield f"- **What:** {'; '.join(changes)}: {', '.join(one.merged('families'))}"
-    yield f"- **When:** {one.since}; {_announced(one)}"
-    yield f"- **Where:** {one.count} cells, written by {_names(one.merged('writers'))}, read by {_names(one.merged('readers'))}"
-    options = sorted({finding.options for finding in one.findings} - {"default"})
+    changes = dict.fromkeys(f"{SIDES.get(finding.rule, 'a newer reader')} {_changed(finding)}" for finding in cause.findings)
+    yield f"- **What:** {'; '.join(changes)}: {', '.join(cause.merged('families'))}"
+    yield f"- **When:** {cause.since}; {_announced(cause)}"
+    yield f"- **Where:** {cause.count} cells, written by {_names(cause.merged('writers'))}, read by {_names(cause.merged('readers'))}"
+    options = sorted({finding.options for finding in cause.findings} - {"default"})
     if options:
-        yield f"- **Load options:** {'default, ' if any(finding.options == 'default' for finding in one.findings) else ''}{', '.join(options)}"
-    yield f"- **Observed:** {_plain(one.witness.cause)}"
-    recorded = " --recorded" if one.witness.reproduce.startswith("torch-compat observe ") else ""
-    yield f"- **Example:** `{one.witness.smallest}`: `{one.witness.reproduce}{recorded}`"
-    if one.waiver is not None:
-        yield f"- **Waiver `{one.waiver.id}`:** {_plain(' '.join(one.waiver.reason.split()))}"
+        yield f"- **Load options:** {'default, ' if any(finding.options == 'default' for finding in cause.findings) else ''}{', '.join(options)}"
+    yield f"- **Observed:** {_plain(cause.witness.cause)}"
+    recorded = " --recorded" if cause.witness.reproduce.startswith("torch-compat observe ") else ""
+    yield f"- **Example:** `{cause.witness.smallest}`: `{cause.witness.reproduce}{recorded}`"
+    if cause.waiver is not None:
+        yield f"- **Waiver `{cause.waiver.id}`:** {_plain(' '.join(cause.waiver.reason.split()))}"
     elif first.verdict is Verdict.FAIL:
         yield "- **Not explained yet:** no waiver covers it"
-    yield f"- **Causes:** {', '.join(f'`{finding.id}`' for finding in one.findings)}"
+    yield f"- **Causes:** {', '.join(f'`{finding.id}`' for finding in cause.findings)}"
     yield ""
 
 
 def _operators(report: Report) -> Iterator[str]:
     """Operators that break saved programs: one line for each cause, newest first."""
-    found = [one for one in breaks(report) if one.of_operators]
-    if not found and not report.operators:
+    results = [item for item in breaks(report) if item.of_operators]
+    if not results and not report.operators:
         return
     yield "## Operators that changed without an upgrader"
     yield ""
     yield (
-        f"{sum(one.count for one in found)} operator schemas, {len(found)} causes. According to PyTorch's own compatibility check, "
+        f"{sum(item.count for item in results)} operator schemas, {len(results)} causes. According to PyTorch's own compatibility check, "
         "programs saved with the schema no longer work with the named release, or an upgrader declares an old schema "
         "that differs from the recorded one. `torch-compat operators diff` lists all changes between any two releases, including "
         "those from before the policy was in force."
     )
     yield ""
-    for one in found:
+    for cause in results:
         kinds: Counter[str] = Counter()
-        for finding in one.findings:
+        for finding in cause.findings:
             kinds[finding.what] += finding.count
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(finding.reproduce.rpartition(" ")[2] for finding in one.findings))
+        names = ", ".join(
+            f"`{name}`" for name in dict.fromkeys(finding.reproduce.rpartition(" ")[2] for finding in cause.findings)
+        )
         what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        yield f"- **{_plain(one.title)}** ({one.since}; {what}): {names}"
-        if one.waiver is not None:
-            yield f"  - Waiver `{one.waiver.id}`: {_plain(' '.join(one.waiver.reason.split()))}"
+        yield f"- **{_plain(cause.title)}** ({cause.since}; {what}): {names}"
+        if cause.waiver is not None:
+            yield f"  - Waiver `{cause.waiver.id}`: {_plain(' '.join(cause.waiver.reason.split()))}"
         else:
-            yield f"  - Not explained yet: no waiver covers it. {_plain(one.witness.cause)}"
+            yield f"  - Not explained yet: no waiver covers it. {_plain(cause.witness.cause)}"
     yield ""
     yield (
         "Schemas of the older release that were removed or changed in the newer one, and how many of them break. Changes that an "
@@ -164,20 +166,20 @@ def _operators(report: Report) -> Iterator[str]:
 
 def _deprecations(report: Report) -> Iterator[str]:
     """Deprecations that violate their timeline or are undocumented: one line for each finding, newest cause first."""
-    found = [one for one in breaks(report) if one.began and one.of_deprecations]
-    if not found:
+    results = [item for item in breaks(report) if item.began and item.of_deprecations]
+    if not results:
         return
     yield "## Deprecations"
     yield ""
     yield "Features that were removed too early, are overdue for removal, or are not documented. `torch-compat explain ID` prints the whole history."
     yield ""
-    for one in found:
-        if one.waiver is not None:
-            yield f"- **{_plain(one.title)}** ({one.since})"
-            yield from (f"  - {_plain(finding.cause)}" for finding in one.findings)
-            yield f"  - Waiver `{one.waiver.id}`: {_plain(' '.join(one.waiver.reason.split()))}"
+    for cause in results:
+        if cause.waiver is not None:
+            yield f"- **{_plain(cause.title)}** ({cause.since})"
+            yield from (f"  - {_plain(finding.cause)}" for finding in cause.findings)
+            yield f"  - Waiver `{cause.waiver.id}`: {_plain(' '.join(cause.waiver.reason.split()))}"
         else:
-            yield from (f"- {finding.count} × {_plain(finding.cause)}: no waiver covers it" for finding in one.findings)
+            yield from (f"- {finding.count} × {_plain(finding.cause)}: no waiver covers it" for finding in cause.findings)
     yield ""
 
 
@@ -185,19 +187,19 @@ def _changed(finding: Finding) -> str:
     return next((words for outcome, words in CHANGED.items() if outcome == finding.what), finding.what)
 
 
-def _announced(one: BreakCause) -> str:
-    if one.bump:
-        return f"marked by {one.bump}"
-    return "without a version bump" if one.silent else "not related to version numbers"
+def _announced(cause: BreakCause) -> str:
+    if cause.bump:
+        return f"marked by {cause.bump}"
+    return "without a version bump" if cause.silent else "not related to version numbers"
 
 
 def _others(report: Report) -> Iterator[str]:
     """Failures that are not about readers."""
-    found = [finding for one in breaks(report, (Verdict.FAIL,)) if not one.began for finding in one.findings]
-    if found:
+    results = [finding for cause in breaks(report, (Verdict.FAIL,)) if not cause.began for finding in cause.findings]
+    if results:
         yield "## Errors in the corpus or the policy"
         yield ""
-        yield from (f"- {finding.count} × {_plain(finding.cause)} ({finding.rule})" for finding in found)
+        yield from (f"- {finding.count} × {_plain(finding.cause)} ({finding.rule})" for finding in results)
         yield ""
     if report.not_checked:
         yield "## Could not be checked"

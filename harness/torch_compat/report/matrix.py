@@ -21,8 +21,8 @@ def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
     for family in families:
         worst = {  # the reference reader is one column, with all its horizons
             (writer, reader.partition("@")[0]): next(MARKS[outcome][0] for outcome in WORST_FIRST if counts[outcome])
-            for (writer, reader, one, options), counts in report.outcomes.items()
-            if one == family and options == "default"
+            for (writer, reader, item, options), counts in report.outcomes.items()
+            if item == family and options == "default"
         }
         writers = sorted({writer for writer, _ in worst}, key=order)
         readers = sorted({reader for _, reader in worst}, key=order)

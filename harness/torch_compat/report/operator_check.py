@@ -26,53 +26,53 @@ def check_document(checked: CheckedOperators) -> dict[str, Any]:
         "old": checked.old.name,
         "new": checked.new.name,
         "exit_status": checked.exit_status,
-        "broken": [{**_row(one), "do": advice(one)} for one in checked.broken],
-        "waived": [{**_row(one), "waiver": waiver} for one, waiver in checked.waived],
+        "broken": [{**_row(item), "do": advice(item)} for item in checked.broken],
+        "waived": [{**_row(item), "waiver": waiver} for item, waiver in checked.waived],
         "summary": checked.summary(),
-        "upgraded": [{**_row(one), "upgrader": one.upgrader} for one in checked.upgraded],
-        "named": [_row(one) for one in checked.named],
+        "upgraded": [{**_row(item), "upgrader": item.upgrader} for item in checked.upgraded],
+        "named": [_row(item) for item in checked.named],
         "left_aside": [{"operator": operator, "import": module} for operator, module in checked.aside],
-        "unknown": [_row(one) for one in checked.unknown],
+        "unknown": [_row(item) for item in checked.unknown],
         "waivers": [{"waiver": waiver, "problem": problem} for waiver, problem in checked.problems],
         "incomplete": [{"set": name, "why": why} for name, why in checked.incomplete],
         "draft": _draft(checked),
     }
 
 
-def _row(one: Break) -> dict[str, Any]:
+def _row(item: Break) -> dict[str, Any]:
     return {
-        "operator": one.operator,
-        "side": one.side,
-        "old": one.old,
-        "new": one.new,
-        "what": one.what,
-        "change": list(one.change),
-        "reason": one.reason,
-        "taken_by": one.taken_by,
+        "operator": item.operator,
+        "side": item.side,
+        "old": item.old,
+        "new": item.new,
+        "what": item.what,
+        "change": list(item.change),
+        "reason": item.reason,
+        "taken_by": item.taken_by,
     }
 
 
 def check_lines(checked: CheckedOperators) -> Iterator[str]:
     """The results as text: the numbers, each break, what to do about it, and a waiver that would cover them all."""
     yield from _summary(checked)
-    for one in checked.broken:
-        yield f"{one.operator} breaks {one.side}"
-        yield f"    {'old':<{LABEL}}{one.old}"
-        if one.new is not None:
-            yield f"    {'new':<{LABEL}}{one.new}"
-        yield f"    {'why':<{LABEL}}{one.reason}"
-        yield f"    {'change':<{LABEL}}{in_words(one.change)}"
-        if one.taken_by is not None:
-            yield f"    {'but':<{LABEL}}TorchScript code does not name overloads, and {one.taken_by} accepts the same calls"
-        yield f"    {'do':<{LABEL}}{advice(one)}"
+    for item in checked.broken:
+        yield f"{item.operator} breaks {item.side}"
+        yield f"    {'old':<{LABEL}}{item.old}"
+        if item.new is not None:
+            yield f"    {'new':<{LABEL}}{item.new}"
+        yield f"    {'why':<{LABEL}}{item.reason}"
+        yield f"    {'change':<{LABEL}}{in_words(item.change)}"
+        if item.taken_by is not None:
+            yield f"    {'but':<{LABEL}}TorchScript code does not name overloads, and {item.taken_by} accepts the same calls"
+        yield f"    {'do':<{LABEL}}{advice(item)}"
     draft = _draft(checked)
     if draft is not None:
         yield "If no program can have been saved with these operators, waive the breaks with policies/torch/operator_waivers/<id>.toml:"
         yield draft
     for waiver, problem in checked.problems:
         yield f"waiver {waiver} {problem}"
-    for one in checked.unknown:
-        yield f"{one.operator}: unknown: {one.reason}"
+    for item in checked.unknown:
+        yield f"{item.operator}: unknown: {item.reason}"
     for name, why in checked.incomplete:
         yield f"{name} has incomplete records: {why}"
     for side in (checked.old, checked.new):
@@ -82,14 +82,14 @@ def check_lines(checked: CheckedOperators) -> Iterator[str]:
 
 def _summary(checked: CheckedOperators) -> Iterator[str]:
     """The numbers in a few lines."""
-    said = {
+    messages = {
         "broken": len(checked.broken),
         "waived": len(checked.waived),
         "with an upgrader": len(checked.upgraded),
         "unknown": len(checked.unknown),
     }
     old, new = checked.old, checked.new
-    texts = ", ".join(f"{count} {what}" for what, count in said.items())
+    texts = ", ".join(f"{count} {what}" for what, count in messages.items())
     yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
     numbers = checked.summary()
     ahead = "forward compatibility not checked (use --forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
@@ -106,9 +106,9 @@ def _draft(checked: CheckedOperators) -> str | None:
     texts = []
     for side in ("backward", "forward"):
         groups: dict[tuple[Difference, ...], set[str]] = {}
-        for one in checked.broken:
-            if one.side == side:
-                groups.setdefault(one.change, set()).add(one.operator)
+        for entry in checked.broken:
+            if entry.side == side:
+                groups.setdefault(entry.change, set()).add(entry.operator)
         if not groups:
             continue
         since = (
@@ -130,7 +130,7 @@ def _draft(checked: CheckedOperators) -> str | None:
             lines.append("expires = <replace this: the first day on which the waiver no longer applies, such as 2027-01-31>")
         for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
-            stated = ", ".join(f'"{one}"' for one in change)
+            stated = ", ".join(f'"{item}"' for item in change)
             lines += ["", "[[operator_waiver.covers]]", f"change = [{stated}]", f"operators = [\n{names}]"]
         texts.append("\n".join(lines))
     return "\n\n".join(texts) or None

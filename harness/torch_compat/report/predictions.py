@@ -80,17 +80,17 @@ def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Ke
         counts: the counts of behaviors, by kind and id.
     """
     counted: Counter[str] = Counter()
-    for one in readers:
-        counted.update(one.slips)
-    cells, agree, slipped = (sum(getattr(one, name) for one in readers) for name in ("cells", "agrees", "by_slip"))
+    for reader in readers:
+        counted.update(reader.slips)
+    cells, agree, slipped = (sum(getattr(item, name) for item in readers) for name in ("cells", "agrees", "by_slip"))
     total = ReaderCounts("all", cells, agree, slipped, counted)
-    rows = [(one.release, one.cells, one.agrees, one.by_slip, one.share) for one in (*readers, total)]
+    rows = [(item.release, item.cells, item.agrees, item.by_slip, item.share) for item in (*readers, total)]
     slips = [
-        (one.id, spans(one.readers), one.outcome, counts["behavior", one.id], one.because)
-        for one in policy.behaviors
-        if one.outcome in SLIPS and one.readers is not None
+        (entry.id, spans(entry.readers), entry.outcome, counts["behavior", entry.id], entry.because)
+        for entry in policy.behaviors
+        if entry.outcome in SLIPS and entry.readers is not None
     ]
-    departing = sorted((one.id, counts["behavior", one.id], one.because) for one in policy.behaviors if one.departs)
+    departing = sorted((entry.id, counts["behavior", entry.id], entry.because) for entry in policy.behaviors if entry.departs)
     return "".join(
         [
             HEAD,
@@ -116,11 +116,11 @@ def stated(text: str) -> list[ReaderCounts]:
 def spans(readers: ReleaseSet) -> str:
     """A set of releases in words."""
     return ", ".join(
-        f"{one.first} to {one.last}" if one.first and one.last and one.first != one.last
-        else str(one.first) if one.first == one.last
-        else f"{one.first} and newer" if one.first
-        else f"{one.last} and older"
-        for one in readers.intervals
+        f"{interval.first} to {interval.last}" if interval.first and interval.last and interval.first != interval.last
+        else str(interval.first) if interval.first == interval.last
+        else f"{interval.first} and newer" if interval.first
+        else f"{interval.last} and older"
+        for interval in readers.intervals
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def scheduled(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.dat
         after = begin + dt.timedelta(days=window)
     if not KINDS[kind]:
         return steps
-    timeline = next(one for one in policy.timelines if (one.kind, one.silent) == (KINDS[kind], silent))
+    timeline = next(item for item in policy.timelines if (item.kind, item.silent) == (KINDS[kind], silent))
     return steps + _deprecation(axis, timeline, after)
 
 
@@ -222,7 +222,7 @@ def allowed_from(policy: Policy, kind: str, subject: str, begin: dt.date) -> dt.
         kind: the kind as given to the command.
     """
     silent = kind in SILENT
-    if KINDS[kind] and not any((one.kind, one.silent) == (KINDS[kind], silent) for one in policy.timelines):
+    if KINDS[kind] and not any((timeline.kind, timeline.silent) == (KINDS[kind], silent) for timeline in policy.timelines):
         return None  # the policy promises no timeline for this
     steps = scheduled(policy, Axis(policy.calendar, policy.planned), kind, subject, begin, silent=silent)
     return steps[-1].day if steps else begin

@@ -56,8 +56,14 @@ def deprecation_json(rows: Sequence[TimelineRow], report: Report, due: Sequence[
         "deprecations": [row_json(row) for row in rows],
         "due": list(due),
         "findings": [
-            {"id": one.id, "verdict": str(one.verdict), "count": one.count, "cause": one.cause, "waiver": one.waiver or None}
-            for one in report.findings
+            {
+                "id": finding.id,
+                "verdict": str(finding.verdict),
+                "count": finding.count,
+                "cause": finding.cause,
+                "waiver": finding.waiver or None,
+            }
+            for finding in report.findings
         ],
         "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
     }
@@ -77,11 +83,11 @@ def row_json(row: TimelineRow) -> dict[str, Any]:
         "why": list(row.why),
         "events": _events_json(row),
         "documented": [
-            {"release": one.release, "holds": one.holds}
-            for one in deprecation.docs
-            if row.history.axis[one.release].day <= snapshot.day
+            {"release": doc.release, "holds": doc.holds}
+            for doc in deprecation.docs
+            if row.history.axis[doc.release].day <= snapshot.day
         ],
-        "breaches": [_breach_json(one) for one in snapshot.breaches],
+        "breaches": [_breach_json(breach) for breach in snapshot.breaches],
         "next": _next_json(snapshot.next),
         "due": None if snapshot.due is None else {"release": snapshot.due.release, "day": snapshot.due.day.isoformat()},
         "overdue": snapshot.overdue,
@@ -93,30 +99,32 @@ def _events_json(row: TimelineRow) -> list[dict[str, Any]]:
     """The past and the planned events, oldest release first; a mention in the documentation is also an event."""
     snapshot, axis = row.snapshot, row.history.axis
     order = list(axis.points)
-    found = [(order.index(one.event.release), 0, _event_json(one)) for one in (*snapshot.happened, *snapshot.planned)]
-    for one in row.history.deprecation.docs:
-        point = axis[one.release]
-        if one.holds is not None and (point.planned or point.day <= snapshot.day):
-            said: dict[str, Any] = {
+    results = [
+        (order.index(happened.event.release), 0, _event_json(happened)) for happened in (*snapshot.happened, *snapshot.planned)
+    ]
+    for doc in row.history.deprecation.docs:
+        point = axis[doc.release]
+        if doc.holds is not None and (point.planned or point.day <= snapshot.day):
+            messages: dict[str, Any] = {
                 "day": point.day.isoformat(),
                 "nightly": None,
                 "planned": point.planned,
                 "earliest": None,
                 "breaches": [],
             }
-            found.append((order.index(one.release), 1, {"what": "documented", "release": one.release, **said}))
-    return [event for _, _, event in sorted(found, key=lambda one: one[:2])]
+            results.append((order.index(doc.release), 1, {"what": "documented", "release": doc.release, **messages}))
+    return [event for _, _, event in sorted(results, key=lambda item: item[:2])]
 
 
-def _event_json(one: Happened) -> dict[str, Any]:
+def _event_json(happened: Happened) -> dict[str, Any]:
     return {
-        "what": one.event.what,
-        "release": one.event.release,
-        "day": one.point.day.isoformat(),
-        "nightly": one.event.nightly.isoformat() if one.event.nightly else None,
-        "planned": one.point.planned,
-        "earliest": _earliest_json(one.earliest) if one.earliest else None,
-        "breaches": [_breach_json(breach) for breach in one.breaches],
+        "what": happened.event.what,
+        "release": happened.event.release,
+        "day": happened.point.day.isoformat(),
+        "nightly": happened.event.nightly.isoformat() if happened.event.nightly else None,
+        "planned": happened.point.planned,
+        "earliest": _earliest_json(happened.earliest) if happened.earliest else None,
+        "breaches": [_breach_json(breach) for breach in happened.breaches],
     }
 
 
@@ -154,7 +162,7 @@ def _next_json(following: Next | None) -> dict[str, Any] | None:
 
 def step_text(what: Iterable[str]) -> str:
     """The steps of a timeline as verbs: ``be removed or raise an error``."""
-    return " or ".join(_VERBS[one] for one in what)
+    return " or ".join(_VERBS[item] for item in what)
 
 
 def earliest_text(bound: Earliest) -> str:
@@ -177,11 +185,11 @@ def earliest_text(bound: Earliest) -> str:
 def due_json(rows: Iterable[TimelineRow], waivers: Iterable[Waiver], as_of: dt.date, days: int | None) -> list[dict[str, Any]]:
     """What falls due after a day, by date; limited to a number of days if given."""
     end = as_of + dt.timedelta(days=days) if days is not None else dt.date.max
-    found = [item for row in rows for item in _due(row)]
-    found += [(waiver.expires, waiver.id, "waiver expires", "") for waiver in waivers if waiver.expires is not None]
+    results = [item for row in rows for item in _due(row)]
+    results += [(waiver.expires, waiver.id, "waiver expires", "") for waiver in waivers if waiver.expires is not None]
     return [
         {"day": day.isoformat(), "id": name, "what": what, "release": release or None}
-        for day, name, what, release in sorted(found)
+        for day, name, what, release in sorted(results)
         if as_of < day <= end
     ]
 
@@ -197,9 +205,9 @@ def _due(row: TimelineRow) -> Iterator[tuple[dt.date, str, str, str]]:
             yield following.earliest.nightly, name, f"may {what} on nightlies", ""
     if snapshot.due is not None and not any(breach.kind == "too-long" for breach in snapshot.breaches):
         yield snapshot.due.day, name, "must be removed, as announced", snapshot.due.release
-    for one in row.history.happened:
-        if one.point.day > snapshot.day or one.point.planned:
-            yield one.point.day, name, f"is planned to {step_text([one.event.what])}", one.point.release
+    for happened in row.history.happened:
+        if happened.point.day > snapshot.day or happened.point.planned:
+            yield happened.point.day, name, f"is planned to {step_text([happened.event.what])}", happened.point.release
 
 
 # --------------------------------------------------------------------------------------------------------- for a person
@@ -209,7 +217,7 @@ def print_deprecations(
     rows: Sequence[TimelineRow], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
 ) -> None:
     """Print deprecations: violated ones with all violations, the others in one line each; what falls due; what is waived."""
-    waived = {one.id for one in report.findings if one.waiver}
+    waived = {finding.id for finding in report.findings if finding.waiver}
     for verdict in (TimelineState.BROKEN, TimelineState.CANNOT_TELL, TimelineState.KEPT, TimelineState.NO_PROMISE):
         chosen = [row for row in rows if row.verdict is verdict]
         if not chosen:
@@ -224,12 +232,12 @@ def print_deprecations(
             where = f" in {item['release']}" if item["release"] else ""
             paragraph(console, f"  {item['day']}  {item['id']}: {item['what']}{where}")
         console.print()
-    others = [one for one in report.findings if one.rule not in {"deprecations-timeline", "deprecations-overdue"}]
+    others = [finding for finding in report.findings if finding.rule not in {"deprecations-timeline", "deprecations-overdue"}]
     if others:
         console.print(Text("Other findings", style="bold"))
-        for one in others:
-            note = f" (waived: {one.waiver})" if one.waiver else ""
-            paragraph(console, f"  {one.count} × {one.cause}{note}")
+        for other in others:
+            note = f" (waived: {other.waiver})" if other.waiver else ""
+            paragraph(console, f"  {other.count} × {other.cause}{note}")
         console.print()
     for what, why, count in report.not_checked:
         paragraph(console, f"could not be checked: {count} × {why}  [{what}]", "yellow")
@@ -251,10 +259,10 @@ def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bo
         head += f"; may {step_text(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
     paragraph(console, head)
     if full:
-        for one in (*snapshot.happened, *snapshot.planned):
-            nightly = f", nightly of {one.event.nightly}" if one.event.nightly else ""
-            note = " (planned)" if one.point.planned else ""
-            paragraph(console, f"    {one.point.day}  {one.event.what} in {one.point.release}{nightly}{note}")
+        for happened in (*snapshot.happened, *snapshot.planned):
+            nightly = f", nightly of {happened.event.nightly}" if happened.event.nightly else ""
+            note = " (planned)" if happened.point.planned else ""
+            paragraph(console, f"    {happened.point.day}  {happened.event.what} in {happened.point.release}{nightly}{note}")
     for breach in snapshot.breaches:
         if breach.promised or full:
             known = finding_of(deprecation.id, breach) in waived

@@ -69,10 +69,15 @@ def report_json(report: Report, found: BaselineDiff | None = None) -> str:
         "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
         "no_promise": [{"what": what, "reason": why or None, "count": count} for what, why, count in report.no_promise],
         "notes": list(report.notes),
-        "observed_now": [one.reader for one in report.sources if one.now],
+        "observed_now": [source.reader for source in report.sources if source.now],
         "sources": [
-            {"reader": one.reader, "from": "now" if one.now else "recorded", "observed": one.observed, "age_days": one.age_days}
-            for one in report.sources
+            {
+                "reader": source.reader,
+                "from": "now" if source.now else "recorded",
+                "observed": source.observed,
+                "age_days": source.age_days,
+            }
+            for source in report.sources
         ],
     }
     if found is not None:

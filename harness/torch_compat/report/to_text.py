@@ -75,9 +75,9 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console.print(Text(LEGEND, style="dim"))
     broken = breaks(report, (Verdict.FAIL,), brief=not full)
     known = breaks(report, KNOWN)
-    silent = [one for one in known if one.silent]
-    waived = [one for one in known if not one.silent and not one.of_operators]
-    operators = [one for one in known if one.of_operators]
+    silent = [item for item in known if item.silent]
+    waived = [cause for cause in known if not cause.silent and not cause.of_operators]
+    operators = [cause for cause in known if cause.of_operators]
     _section(console, "Broken promises", broken, "bold red", full=full, command=True)
     _section(
         console,
@@ -140,13 +140,13 @@ def questions(report: Report) -> list[tuple[str, ...]]:
 
 def _sources(report: Report, console: Console, *, full: bool) -> None:
     """Print the sources of the results: what was observed now, what is only recorded, and how old the records are."""
-    now = [one.reader for one in report.sources if one.now]
-    recorded = [one for one in report.sources if not one.now]
+    now = [item.reader for item in report.sources if item.now]
+    recorded = [item for item in report.sources if not item.now]
     shown = now if full else now[:MOST]
     more = f" and {len(now) - len(shown)} more" if len(now) > len(shown) else ""
     text = f"Observed now: {', '.join(shown)}{more}." if now else "Observed now: nothing; recorded evidence only."
     if recorded:
-        newest, oldest = (choose(recorded, key=lambda one: one.age_days) for choose in (min, max))
+        newest, oldest = (choose(recorded, key=lambda item: item.age_days) for choose in (min, max))
         days = f"{newest.age_days} to {oldest.age_days}" if newest.age_days != oldest.age_days else f"{oldest.age_days}"
         text += (
             f" Only recorded: {len(recorded)} reader{'s' * (len(recorded) != 1)}, last observed {days} days before {report.as_of}"
@@ -154,9 +154,9 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
         text += f" (oldest: {oldest.reader})." if newest.age_days != oldest.age_days else "."
     paragraph(console, text, "bold" if now else "yellow")
     if full:
-        for one in recorded:
+        for source in recorded:
             console.print(
-                Text(f"  {one.reader}: observed {one.observed}, {one.age_days} days before", style="dim"), soft_wrap=True
+                Text(f"  {source.reader}: observed {source.observed}, {source.age_days} days before", style="dim"), soft_wrap=True
             )
     console.print()
 
@@ -231,58 +231,58 @@ def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tup
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
-def _section(console: Console, title: str, found: list[BreakCause], style: str, *, full: bool, command: bool) -> None:
-    if not found:
+def _section(console: Console, title: str, value: list[BreakCause], style: str, *, full: bool, command: bool) -> None:
+    if not value:
         return
     console.print()
     console.print(
         Text(
-            f"{title} ({len(found)} {'cause' if len(found) == 1 else 'causes'}, {sum(one.count for one in found)} in all), newest first",
+            f"{title} ({len(value)} {'cause' if len(value) == 1 else 'causes'}, {sum(item.count for item in value)} in all), newest first",
             style=style,
         )
     )
-    for one in found if full else found[:MOST]:
-        where = f"  [{_where(one) if full else one.since or one.findings[0].rule}]"
-        line = Text(f"{one.count} × ", style="bold")
-        line.append(one.title, style="not bold").append(where, style="dim not bold")
+    for cause in value if full else value[:MOST]:
+        where = f"  [{_where(cause) if full else cause.since or cause.findings[0].rule}]"
+        line = Text(f"{cause.count} × ", style="bold")
+        line.append(cause.title, style="not bold").append(where, style="dim not bold")
         _print(console, line, 2, full=full)
         lines = []
         if full:
-            lines = [f"cause  {finding.id}" for finding in one.findings]
-            if one.merged("writers"):
+            lines = [f"cause  {finding.id}" for finding in cause.findings]
+            if cause.merged("writers"):
                 lines.append(
-                    f"in     programs from {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}"
+                    f"in     programs from {', '.join(cause.merged('writers'))}, read by {', '.join(cause.merged('readers'))}"
                 )
-            if one.bump:
-                lines.append(f"due to {one.bump}, which marks a change to its operators")
+            if cause.bump:
+                lines.append(f"due to {cause.bump}, which marks a change to its operators")
         if command:
-            lines.append(f"show   {one.witness.reproduce}")
+            lines.append(f"show   {cause.witness.reproduce}")
         for text in lines:  # never wrapped or shortened, so that they can be copied
             console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
-    _more(console, len(found) - MOST, full=full)
+    _more(console, len(value) - MOST, full=full)
 
 
-def _continuing(console: Console, found: list[Finding]) -> None:
+def _continuing(console: Console, value: list[Finding]) -> None:
     """Print one line for all known findings that continue with the same difference in readers not yet recorded when they were accepted."""
-    if found:
-        waivers = len({one.waiver for one in found})
+    if value:
+        waivers = len({finding.waiver for finding in value})
         console.print()
-        text = f"Continues: {sum(one.count for one in found)} cells of {waivers} waivers, with the same cause and the same difference"
+        text = f"Continues: {sum(finding.count for finding in value)} cells of {waivers} waivers, with the same cause and the same difference"
         console.print(Text(text, style="bold"))
 
 
-def _expected(console: Console, found: list[Finding], *, full: bool) -> None:
+def _expected(console: Console, value: list[Finding], *, full: bool) -> None:
     """Print what was expected; the short form has one line per set of options, or per rule for findings not about cells."""
-    if not found:
+    if not value:
         return
     console.print()
-    console.print(Text(f"Expected ({sum(finding.count for finding in found)})", style="bold"))
+    console.print(Text(f"Expected ({sum(finding.count for finding in value)})", style="bold"))
     if full:
-        _lines(console, [f"{one.count} × {one.cause}  [{_place(one)}]" for one in found], full=True)
+        _lines(console, [f"{finding.count} × {finding.cause}  [{_place(finding)}]" for finding in value], full=True)
         return
     short: Counter[str] = Counter()
-    for one in found:
-        short[f"{one.what} with {one.options}" if one.options else f"{one.what}  [{one.rule}]"] += one.count
+    for item in value:
+        short[f"{item.what} with {item.options}" if item.options else f"{item.what}  [{item.rule}]"] += item.count
     _lines(console, [f"{count} × {what}" for what, count in short.items()], full=False)
 
 
@@ -301,13 +301,13 @@ def _print(console: Console, text: Text, indent: int, *, full: bool) -> None:
     paragraph(console, Text(" " * indent).append_text(text), most=0 if full else MOST_LINES)
 
 
-def _where(one: BreakCause) -> str:
-    parts = [*dict.fromkeys(finding.rule for finding in one.findings), one.since]
-    options = sorted({finding.options for finding in one.findings} - {"", "default"})
+def _where(cause: BreakCause) -> str:
+    parts = [*dict.fromkeys(finding.rule for finding in cause.findings), cause.since]
+    options = sorted({finding.options for finding in cause.findings} - {"", "default"})
     if options:
         parts.append(f"with {', '.join(options)}")
-    if one.waiver is not None:
-        parts.append(f"waived: {one.waiver.id}")
+    if cause.waiver is not None:
+        parts.append(f"waived: {cause.waiver.id}")
     return ", ".join(filter(None, parts))
 
 

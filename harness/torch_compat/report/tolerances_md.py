@@ -29,11 +29,11 @@ def tolerances_md(tolerances: Sequence[Tolerance], forgiven: Sequence[Forgiven])
     """The document: a section for each tolerance, with a line for each recipe that needs it."""
     text = HEAD
     rows = {key: list(group) for key, group in groupby(forgiven, lambda row: (row.tolerance.dtype, row.tolerance.operators))}
-    for one in tolerances:
-        text += f"\n## {one.dtype}, {', '.join(one.operators)}\n\n{one.max_ulp} ULP, or {one.max_abs:g} absolute and {one.max_rel:g} relative: "
-        text += f"{one.reason}.\n\n"
-        found = rows.get((one.dtype, one.operators), [])
-        text += COLUMNS + "".join(map(_row, found)) if found else "No recorded cell needs this tolerance.\n"
+    for tolerance in tolerances:
+        text += f"\n## {tolerance.dtype}, {', '.join(tolerance.operators)}\n\n{tolerance.max_ulp} ULP, or {tolerance.max_abs:g} absolute and {tolerance.max_rel:g} relative: "
+        text += f"{tolerance.reason}.\n\n"
+        result = rows.get((tolerance.dtype, tolerance.operators), [])
+        text += COLUMNS + "".join(map(_row, result)) if result else "No recorded cell needs this tolerance.\n"
     return text
 
 

@@ -49,27 +49,27 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         observed = evidence.deprecations.get(deprecation.probe, {})
         wrong: dict[str, list[Cause]] = {}
         since: dict[str, str] = {}
-        for one in mismatches(evidence, history, states):
-            wrong.setdefault(one.release, []).append(Cause(f"wrong {one.what}", deprecation.id, one.text))
-            since[one.release] = one.since
-        for release, found in states.items():
+        for mismatch in mismatches(evidence, history, states):
+            wrong.setdefault(mismatch.release, []).append(Cause(f"wrong {mismatch.what}", deprecation.id, mismatch.text))
+            since[mismatch.release] = mismatch.since
+        for release, state in states.items():
             subject = f"{deprecation.id} in torch-{release}"
             excuse = _excuse(deprecation, release)
             promised = evidence.policy.calendar[release].date >= evidence.policy.in_force_from
             for cause in wrong.get(release, ()):
                 broken = Verdict.FAIL if promised or cause.what != OF_THE_ALTERNATIVE else Verdict.NO_PROMISE
                 yield Judgement(rule.id, broken, subject, cause, reader=release, at=since[release])
-            if found.state is State.CANNOT_TELL and not excuse:
-                cause = Cause("cannot tell", deprecation.id, f"{subject}: {found.why}")
+            if state.state is State.CANNOT_TELL and not excuse:
+                cause = Cause("cannot tell", deprecation.id, f"{subject}: {state.why}")
                 yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=release)
-            elif found.state is State.CANNOT_TELL:
+            elif state.state is State.CANNOT_TELL:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=release)
             elif excuse:
-                text = f"{subject}: is listed as unclear ({excuse}), but the probe shows that it is {found.state}"
+                text = f"{subject}: is listed as unclear ({excuse}), but the probe shows that it is {state.state}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, Cause("excuse outdated", deprecation.id, text), reader=release)
             elif (
                 release not in wrong
-                and found.state is State.WARNED
+                and state.state is State.WARNED
                 and (unseen := hidden(deprecation, observed[release].deprecated))
             ):
                 text = f"{deprecation.id}: warns with a {unseen}, which Python hides by default"
@@ -77,7 +77,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             elif release not in wrong:
                 yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
         for span in deprecation.hidden:
-            asked = [found.state for release, found in states.items() if Release(release) in span.readers]
+            asked = [result.state for release, result in states.items() if Release(release) in span.readers]
             if asked and State.WARNED not in asked:
                 text = f"{deprecation.id}: none of the checked releases in {span.readers} warns, but the policy says that Python hides its warning"
                 yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("nothing hidden", deprecation.id, text))

@@ -41,9 +41,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 def _judge(evidence: Evidence, rule: RuleEntry, history: DeprecationHistory) -> Iterator[Judgement]:
     snapshot, name = history.at(evidence.as_of), history.deprecation.id
     known = {id(breach) for breach in snapshot.breaches}
-    for one in (*snapshot.happened, *snapshot.planned):
-        subject = f"{name}/{one.event.what}"
-        breaches = [breach for breach in one.breaches if id(breach) in known]
+    for happened in (*snapshot.happened, *snapshot.planned):
+        subject = f"{name}/{happened.event.what}"
+        breaches = [breach for breach in happened.breaches if id(breach) in known]
         for breach in breaches:
             if not breach.promised:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=breach.release)
@@ -51,12 +51,12 @@ def _judge(evidence: Evidence, rule: RuleEntry, history: DeprecationHistory) -> 
             cause = Cause(breach.kind, subject, f"{history.deprecation.subject} {breach.text}")
             reproduce, where = f"torch-compat explain {name}", breach.release
             yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=where, at=where, reproduce=reproduce)
-        ahead = [breach for breach in one.breaches if id(breach) not in known]
-        if one.point.planned and ahead:
+        ahead = [breach for breach in happened.breaches if id(breach) not in known]
+        if happened.point.planned and ahead:
             cause = Cause("planned too early", subject, f"{history.deprecation.subject} {ahead[0].text}")
             yield Judgement(rule.id, Verdict.FAIL, subject, cause)
-        elif one.point.planned and one.point.day <= evidence.as_of:
-            text = f"{subject} is planned for {one.point.release}, which was due on {one.point.day} but is not in the calendar"
+        elif happened.point.planned and happened.point.day <= evidence.as_of:
+            text = f"{subject} is planned for {happened.point.release}, which was due on {happened.point.day} but is not in the calendar"
             yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("plan past", subject, text))
         elif not breaches:
             yield Judgement(rule.id, Verdict.PASS, subject)

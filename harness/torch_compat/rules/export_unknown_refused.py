@@ -58,7 +58,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         verdict = asked(evidence)
         yield Judgement(rule.id, verdict, subject, cause if verdict is Verdict.FAIL else None, reader=answer.release)
     newest = max((exports.schemas.version(release)[0] for release in exports.schemas.releases), default=0)
-    for alteration in sorted(one for one in wanted - given if one.major <= newest):
+    for alteration in sorted(item for item in wanted - given if item.major <= newest):
         cause = Cause("no witness", alteration, f"no release was tested with the alteration {alteration}")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, alteration, cause)
 

@@ -42,11 +42,11 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     alone = _Alone(evidence)
     for cells in evidence.toward["forward-in-window"]:
         for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
-            for one, verdict in verdicts(evidence, part, VERDICTS):
+            for item, verdict in verdicts(evidence, part, VERDICTS):
                 if expected or verdict is not Verdict.FAIL:
-                    yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+                    yield judge_cells(rule, item, Verdict.EXPECTED if expected else verdict)
                     continue
-                for rest, excused in told_apart(one, alone.readers(one)):
+                for rest, excused in told_apart(item, alone.readers(item)):
                     yield judge_cells(rule, rest, Verdict.NO_PROMISE if excused else Verdict.FAIL)
 
 

@@ -44,14 +44,16 @@ NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every older reader for each family of archives that a release wrote."""
     takers = {entry.label: _readers(evidence, entry.readers) for entry in evidence.policy.formats}
-    stated = [one for one in evidence.policy.behaviors if one.says is not None]
+    stated = [entry for entry in evidence.policy.behaviors if entry.says is not None]
     changed = {layout.id: _without(evidence, layout) for layout in stated}
     written: dict[tuple[str, str, str], list[Cells]] = {}
     for cells in evidence.toward["forward"]:
         written.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), []).append(cells)
     used: set[str] = set()
     for (writer, family, options), line in written.items():
-        layouts = [one for one in stated if _is_of(one, family) and one.writers is not None and Release(writer) in one.writers]
+        layouts = [
+            entry for entry in stated if _is_of(entry, family) and entry.writers is not None and Release(writer) in entry.writers
+        ]
         asked, some = 0, 0
         left: list[tuple[Cells, int]] = []  # cells that did not load, with the readers for which nothing explains it
         for cells in line:

@@ -73,7 +73,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         met[cells.fixture.release] = met.get(cells.fixture.release, 0) | releases
     there = sum(1 << rank[version] for version in policy.corpus.readers if policy.calendar[version].date <= evidence.as_of)
     names = {rank[version]: _names(evidence, version) for version in policy.corpus.readers}
-    unmet = sum(1 << reader for reader, found in names.items() if not found)
+    unmet = sum(1 << reader for reader, result in names.items() if not result)
     asked: dict[str, list[tuple[OptionSet, int]]] = {}
     missing: Counter[tuple[str, int, str]] = Counter()  # pairs by writer, releases as bitmasks by rank, and reason
     for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
@@ -95,7 +95,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 missing[fixture.release, 1 << reader, _why_not(evidence, fixture, options, names[reader])] += 1
     versions = {rank[version]: version for version in policy.corpus.readers}
     for writer, reader, why, count in (
-        (writer, one, why, count) for (writer, left, why), count in missing.items() for one in places(left)
+        (writer, number, why, count) for (writer, left, why), count in missing.items() for number in places(left)
     ):
         version = versions[reader]
         # A session of the writer makes every reader read its archives; a reader without observations must read everything.

@@ -40,10 +40,10 @@ LACKS: Final = re.compile(r"this release lacks (?P<what>\S.*)")
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every probe with every reader of the policy."""
     for probe in evidence.corpus.probes:
-        found = {version: _observed(evidence, probe, version) for version in evidence.policy.corpus.readers}
-        asked = {version: entry for version, (entry, _) in found.items() if entry is not None and entry.error is None}
+        results = {version: _observed(evidence, probe, version) for version in evidence.policy.corpus.readers}
+        asked = {version: entry for version, (entry, _) in results.items() if entry is not None and entry.error is None}
         peers = _Peers(probe.name, {version: asked[version] for version in sorted(asked, key=evidence.rank.__getitem__)})
-        for version, (entry, why) in found.items():
+        for version, (entry, why) in results.items():
             subject = f"{probe.name} in torch-{version}"
             if entry is None:
                 text = f'{subject}: {why}; run nox -s "observe(torch-{version})" -- --record'
@@ -92,13 +92,13 @@ class _Peers:
 
     def answer(self, check: str) -> str:
         """Return the releases that ran a check, for users; "" if none did."""
-        found = self._answered.get(check, [""])
-        return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+        result = self._answered.get(check, [""])
+        return result[0] if len(result) == 1 else f"{result[0]} to {result[-1]}"
 
     def lost(self, check: str, version: str) -> tuple[str, str]:
         """Return the newest earlier release that ran a check, and the release after it, which lost it; "" if there is none."""
         order = list(self.entries)
-        older = [one for one in self._answered.get(check, ()) if order.index(one) < order.index(version)]
+        older = [item for item in self._answered.get(check, ()) if order.index(item) < order.index(version)]
         return (older[-1], order[order.index(older[-1]) + 1]) if older else ("", "")
 
     def witness(self, what: str, version: str) -> str:
@@ -121,9 +121,9 @@ def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterat
             yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
         else:
             yield _unasked(rule, check, note, version, peers)
-    made = {check for check, _, _ in entry.checks}
+    results = {check for check, _, _ in entry.checks}
     for check in peers.checks:
-        if check not in made:
+        if check not in results:
             text = f"{subject}: it does not report the check {check}, but other releases do"
             cause = Cause("check missing", check, text)
             yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)

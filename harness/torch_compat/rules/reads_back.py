@@ -36,5 +36,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell whose reader is its writer."""
     for cells in evidence.toward["own"]:
         for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
-            for one, verdict in verdicts(evidence, part, VERDICTS):
-                yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+            for item, verdict in verdicts(evidence, part, VERDICTS):
+                yield judge_cells(rule, item, Verdict.EXPECTED if expected else verdict)

@@ -50,7 +50,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     grid = {recipe.name: frozenset(asked_writers(policy, recipe)) for recipe in known}
     for version in policy.corpus.writers:
         release = policy.calendar[version]
-        asked = [one for one in known if version in grid[one.name] or f"{release.name}/{one.name}" in written]
+        asked = [item for item in known if version in grid[item.name] or f"{release.name}/{item.name}" in written]
         left = sum(f"{release.name}/{recipe.name}" not in written for recipe in asked)
         for recipe in asked:
             subject = f"{release.name}/{recipe.name}"

@@ -83,13 +83,13 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 def _read_back(evidence: Evidence) -> dict[tuple[str, str], Observation]:
     """Return how the writer of each fixture read it back, by fixture and options; if it has several builds, the last by name."""
-    found: dict[tuple[str, str], Cells] = {}
+    results: dict[tuple[str, str], Cells] = {}
     for cells in evidence.cells:
         if cells.direction == "own":
             place = (cells.fixture.id, cells.options.id)
-            if place not in found or found[place].readers < cells.readers:
-                found[place] = cells
-    return {place: cells.observation for place, cells in found.items()}
+            if place not in results or results[place].readers < cells.readers:
+                results[place] = cells
+    return {place: cells.observation for place, cells in results.items()}
 
 
 def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Observation) -> tuple[Verdict, str, str]:
@@ -112,8 +112,8 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
     if own.result == now.result == "same":
         return Verdict.PASS, Outcome.SAME, ""
     expected, got = _own_result(fixture, own), _own_result(fixture, now)
-    found = compare(expected, got)
-    apart = replace(now, result=found.result, errors=found.errors, differences=found.differences, extent=found.extent)
+    result = compare(expected, got)
+    apart = replace(now, result=result.result, errors=result.errors, differences=result.differences, extent=result.extent)
     outcome = evidence.outcome(fixture, apart, (expected, got))
     if outcome in AGREE:
         return Verdict.PASS, outcome, ""
@@ -125,7 +125,7 @@ def _dies_alike(own: Observation, now: Observation) -> bool:
     if own.result == now.result == "same":
         return True  # both ended like the golden; the reference reader's own crash would not count as that
     told = now.both[:1] if now.result == "unstable" else (now,)
-    predicted = all(one["type"] == PREDICTED for cell in told for one in cell.errors) and any(cell.errors for cell in told)
+    predicted = all(error["type"] == PREDICTED for cell in told for error in cell.errors) and any(cell.errors for cell in told)
     if now.result == "unstable" and own.result == "crashed":  # by chance, the writer crashed in both of its runs
         return predicted and (own.stage, own.signal) == (told[0].stage, told[0].signal)
     return predicted and own.result == now.result and (own.stage, own.signal) == (now.stage, now.signal)
@@ -142,9 +142,11 @@ def _in_words(apart: Observation, own: Observation) -> str:
     if apart.errors:
         return f"{apart.result}, but not by its writer: {headline(apart.errors[-1]['message'])}"
     if apart.result == "relaxed":
-        said = f": {headline(own.errors[-1]['message'])}" if own.errors else ""
-        return f"returns a value, but not in its writer{said}"
-    first = next((one for one in apart.differences if one.kind not in {"raised", "relaxed", "strides"}), None)
+        message = f": {headline(own.errors[-1]['message'])}" if own.errors else ""
+        return f"returns a value, but not in its writer{message}"
+    first = next(
+        (difference for difference in apart.differences if difference.kind not in {"raised", "relaxed", "strides"}), None
+    )
     if first is None:
         return "has a different outcome than in the release that wrote it"
     expected, got = first.facts.get("expected"), first.facts.get("got")

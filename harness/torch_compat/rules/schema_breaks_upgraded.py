@@ -46,10 +46,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"operators of {older} in {newer}", reader=newer)
     for pair in changes.pairs:
         yield Judgement(rule.id, Verdict.PASS, f"operators of {pair.older} that are unchanged in {pair.newer}", reader=pair.newer)
-        for _ in range(pair.lost - sum(not one.carried for one in pair.broken)):
+        for _ in range(pair.lost - sum(not element.carried for element in pair.broken)):
             yield Judgement(rule.id, Verdict.PASS, f"an operator of {pair.older} that changed and still works", reader=pair.newer)
-        for one in pair.broken:
-            yield _judgement(evidence, rule, pair, one)
+        for item in pair.broken:
+            yield _judgement(evidence, rule, pair, item)
     for newer, entry in changes.dropped:
         verdict, waiver = judged(evidence, dropped_by(newer, entry))
         text = f"{entry.operator}: the upgrader {entry.upgrader} for file format {entry.bump} was removed"
@@ -57,24 +57,22 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, verdict, text, cause, reader=newer, reproduce=_show(entry.operator), at=newer, waiver=waiver)
 
 
-def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, one: Break) -> Judgement:
-    subject = f"{one.operator} of {pair.older} in {pair.newer}"
-    name = one.operator.partition(".")[0]
-    if one.what == UNKNOWN:
+def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, item: Break) -> Judgement:
+    subject = f"{item.operator} of {pair.older} in {pair.newer}"
+    name = item.operator.partition(".")[0]
+    if item.what == UNKNOWN:
         gap = evidence.policy.operator_gaps.get(pair.newer)
-        text = (
-            f"{pair.newer}: unknown whether it has everything that the previous release has: {gap.because if gap else one.reason}"
-        )
+        text = f"{pair.newer}: unknown whether it has everything that the previous release has: {gap.because if gap else item.reason}"
         verdict = Verdict.EXPECTED if gap else Verdict.NOT_CHECKED
-        return Judgement(rule.id, verdict, subject, Cause(one.what, "operators", text), reader=pair.newer, at=pair.newer)
-    if not one.known:
+        return Judgement(rule.id, verdict, subject, Cause(item.what, "operators", text), reader=pair.newer, at=pair.newer)
+    if not item.known:
         return Judgement(
-            rule.id, Verdict.NOT_CHECKED, subject, Cause(one.what, one.operator, f"{subject}: {one.reason}"), reader=pair.newer
+            rule.id, Verdict.NOT_CHECKED, subject, Cause(item.what, item.operator, f"{subject}: {item.reason}"), reader=pair.newer
         )
-    if one.upgrader is not None:
+    if item.upgrader is not None:
         return Judgement(rule.id, Verdict.PASS, subject, reader=pair.newer)
-    verdict, waiver = judged(evidence, changed_by(one, pair.newer))
-    cause = Cause(one.what, name, f"{one.operator}: {one.reason}")
+    verdict, waiver = judged(evidence, changed_by(item, pair.newer))
+    cause = Cause(item.what, name, f"{item.operator}: {item.reason}")
     return Judgement(rule.id, verdict, subject, cause, reader=pair.newer, reproduce=_show(name), at=pair.newer, waiver=waiver)
 
 

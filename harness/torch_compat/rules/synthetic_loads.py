@@ -65,16 +65,16 @@ def _judge(evidence: Evidence, rule: RuleEntry, cells: Cells, foreign: list[Form
     """Judge cells that are alike; ``foreign`` are the formats of their fixture that none of the readers supports."""
     if not foreign:
         for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
-            for one, verdict in verdicts(evidence, part, TAKEN):
-                yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+            for item, verdict in verdicts(evidence, part, TAKEN):
+                yield judge_cells(rule, item, Verdict.EXPECTED if expected else verdict)
         return
     mistaken = next((entry for entry in foreign if entry.mistaken), None)
     if mistaken is not None and cells.outcome is Outcome.DIFFERENT and _as_stated(mistaken, cells):
         text = f"{mistaken.label}: {mistaken.mistaken}"
         yield replace(judge_cells(rule, cells, Verdict.EXPECTED), cause=Cause(*kind_of(cells), text))
         return
-    for one, verdict in verdicts(evidence, cells, NOT_TAKEN):
-        yield judge_cells(rule, one, verdict)
+    for item, verdict in verdicts(evidence, cells, NOT_TAKEN):
+        yield judge_cells(rule, item, verdict)
 
 
 def _as_stated(mistaken: Format, cells: Cells) -> bool:

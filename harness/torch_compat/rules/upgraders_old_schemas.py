@@ -34,26 +34,30 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every upgrader that some release has."""
     yield from not_recorded(evidence, rule.id)
     changes = evidence.derived(operator_changes)
-    for one in changes.upgraders if changes is not None else ():
-        yield _judgement(evidence, rule, one)
+    for upgrader in changes.upgraders if changes is not None else ():
+        yield _judgement(evidence, rule, upgrader)
 
 
-def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement:
-    entry = one.entry
+def _judgement(evidence: Evidence, rule: RuleEntry, misstated: Misstated) -> Judgement:
+    entry = misstated.entry
     subject = f"{entry.upgrader} of {entry.operator}, file format {entry.bump}"
     reproduce = f"torch-compat operators history {entry.operator}"
-    if one.same:
-        return Judgement(rule.id, Verdict.PASS, subject, reader=one.first)
-    if not one.before:
+    if misstated.same:
+        return Judgement(rule.id, Verdict.PASS, subject, reader=misstated.first)
+    if not misstated.before:
         text = f"{subject}: the policy does not say which release introduced file format {entry.bump}, or no older release is recorded"
         return Judgement(
-            rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=one.first
+            rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=misstated.first
         )
-    if not one.known:
-        text = f"{subject}: the operator records for {one.before}, the last release before the change, are incomplete"
-        return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
-    verdict, waiver = judged(evidence, misstated_by(one))
-    real = f"had {one.real}" if one.real is not None else "had no such operator"
-    what = "another schema" if one.real is not None else "no such operator"
-    cause = Cause(what, entry.operator, f"{subject} declares {entry.old}, but {one.before} {real}")
-    return Judgement(rule.id, verdict, subject, cause, reader=one.first, reproduce=reproduce, at=one.first, waiver=waiver)
+    if not misstated.known:
+        text = f"{subject}: the operator records for {misstated.before}, the last release before the change, are incomplete"
+        return Judgement(
+            rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=misstated.first
+        )
+    verdict, waiver = judged(evidence, misstated_by(misstated))
+    real = f"had {misstated.real}" if misstated.real is not None else "had no such operator"
+    what = "another schema" if misstated.real is not None else "no such operator"
+    cause = Cause(what, entry.operator, f"{subject} declares {entry.old}, but {misstated.before} {real}")
+    return Judgement(
+        rule.id, verdict, subject, cause, reader=misstated.first, reproduce=reproduce, at=misstated.first, waiver=waiver
+    )

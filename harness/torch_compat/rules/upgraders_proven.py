@@ -53,10 +53,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every upgrader of the policy: its proof and its other obligations."""
     for what, subject, text in _ranges(evidence):
         yield _said(rule, what, subject, text)
-    for one in evidence.policy.upgraders:
-        yield from _proof(evidence, rule, one)
-        yield from _body(evidence, rule, one)
-        yield from _old(evidence, rule, one)
+    for upgrader in evidence.policy.upgraders:
+        yield from _proof(evidence, rule, upgrader)
+        yield from _body(evidence, rule, upgrader)
+        yield from _old(evidence, rule, upgrader)
 
 
 def _said(
@@ -85,25 +85,25 @@ def _said(
 def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
     if one.old is None:
         return  # no archive can contain the call; _old checks this
-    found = evidence.proofs.found.get(one.id) if evidence.proofs is not None else None
-    missing = _missing(evidence, one, found)
-    if found is None or missing:
+    proof = evidence.proofs.found.get(one.id) if evidence.proofs is not None else None
+    missing = _missing(evidence, one, proof)
+    if proof is None or missing:
         yield _said(rule, "proof", one.id, missing, verdict=Verdict.NOT_CHECKED, one=one)
         return
-    confirmed = found.confirmed > 0
-    for example in found.examples:
+    confirmed = proof.confirmed > 0
+    for example in proof.examples:
         text = f"{example.said}, for the call {example.call} with {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
         yield _said(rule, example.sort, one.id, text, one=one, modelled=not confirmed)
-    if not found.examples:
+    if not proof.examples:
         yield _said(rule, "proof", one.id, "", one=one, modelled=not confirmed)
-    if found.calls.get("changed-later"):
+    if proof.calls.get("changed-later"):
         text = (
-            f"{found.calls['changed-later']} calls differ because of {', '.join(found.later)}, which is later than the upgrader"
+            f"{proof.calls['changed-later']} calls differ because of {', '.join(proof.later)}, which is later than the upgrader"
         )
         yield _said(rule, "later change", one.id, text, verdict=Verdict.EXPECTED, one=one)
-    if found.calls.get("relaxed"):
+    if proof.calls.get("relaxed"):
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: relaxed", reader=one.since or "")
-    yield from _obligations(rule, one, found)
+    yield from _obligations(rule, one, proof)
 
 
 def _seal(example: Example) -> str:
@@ -111,7 +111,7 @@ def _seal(example: Example) -> str:
     return digest(example.call, example.arguments, example.old, example.new)[:10].translate(LETTERS)
 
 
-def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> str:
+def _missing(evidence: Evidence, one: Upgrader, proof: RecordedProof | None) -> str:
     """Return why a recorded proof does not count; "" if it does."""
     if evidence.proofs is not None and one.id in evidence.proofs.unreadable:
         return f"its recorded proof cannot be read: {evidence.proofs.unreadable[one.id]}"
@@ -119,40 +119,40 @@ def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> 
     if one.since is not None:
         asked = dict.fromkeys([one.old, one.since, evidence.policy.corpus.readers[-1]])
         command += "".join(f" --reader torch-{release}" for release in asked)
-    if found is None:
+    if proof is None:
         return f"no proof is recorded: {command}"
-    if found.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
+    if proof.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
         return f"its recorded proof is for a different operator, range, schema, body or old release: {command}"
-    if any(list(bounds) != found.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
+    if any(list(bounds) != proof.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
         return f"its recorded proof uses different tolerances than the policy: {command}"
-    if found.calls.get("changed", 0) and not found.examples:
+    if proof.calls.get("changed", 0) and not proof.examples:
         return f"its recorded proof has changed calls without a counterexample: {command}"
-    if not found.checked or found.calls.get("unsupported"):
-        return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
-    if one.since is not None and not found.confirmed:
+    if not proof.checked or proof.calls.get("unsupported"):
+        return f"the reference reader cannot answer {proof.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
+    if one.since is not None and not proof.confirmed:
         return f"no call was run by releases on both sides of the change: {command}"
     return ""
 
 
 def _tolerances(evidence: Evidence) -> dict[str, tuple[float, float]]:
     return {
-        one.dtype: (float(one.max_ulp), float(one.max_abs))
-        for one in evidence.policy.tolerances
-        if tuple(one.operators) == ("*",)
+        tolerance.dtype: (float(tolerance.max_ulp), float(tolerance.max_abs))
+        for tolerance in evidence.policy.tolerances
+        if tuple(tolerance.operators) == ("*",)
     }
 
 
-def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterator[Judgement]:
+def _obligations(rule: RuleEntry, one: Upgrader, proof: RecordedProof) -> Iterator[Judgement]:
     """Judge what readers found about the body, and about saving upgraded programs."""
-    wrong = [f"{each.of}: {each.found}" for each in found.of("compiles") if each.found]
-    unasked = "" if found.of("compiles") else "no reader has compiled its body"
+    wrong = [f"{each.of}: {each.found}" for each in proof.of("compiles") if each.found]
+    unasked = "" if proof.of("compiles") else "no reader has compiled its body"
     yield _said(
         rule, "compiles", one.id, "; ".join(wrong) or unasked, verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED, one=one
     )
-    for each in found.of("branch"):
+    for each in proof.of("branch"):
         text = f"no generated call reaches the branch at {each.of}" if each.found == "0" else ""
         yield _said(rule, "branch", one.id, text, one=one)
-    saved = found.of("saved")
+    saved = proof.of("saved")
     if not saved and one.since is None:
         text = f"{one.id}: saving an upgraded program was not tested with a build that has the upgrader"
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: saved", Cause("saved", one.id, text))
@@ -165,7 +165,7 @@ def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterat
         text = low if not each.found.isdecimal() or int(each.found) < one.bump else ""
         broken = f"{each.of} saves an upgraded program that it cannot load again: {_line(each.found)}"
         yield _said(rule, "saved", one.id, text if each.found.isdecimal() else broken, one=one)
-    for each in found.of("again"):
+    for each in proof.of("again"):
         text = (
             f"{each.of} upgrades a program a second time after having upgraded and saved it: {each.found}"
             if each.found != "same"
@@ -184,8 +184,8 @@ def _line(text: str) -> str:
 
 def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
     by_operator: dict[str, list[tuple[int, int]]] = {}
-    for one in evidence.policy.upgraders:
-        by_operator.setdefault(one.operator, []).append((one.first, one.bump))
+    for upgrader in evidence.policy.upgraders:
+        by_operator.setdefault(upgrader.operator, []).append((upgrader.first, upgrader.bump))
     for operator, ranges in by_operator.items():
         ordered = sorted(ranges)
         wrong = [] if ordered[0][0] == 0 else [f"no upgrader covers versions 0 to {ordered[0][0] - 1}"]
@@ -271,10 +271,10 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
 
 def _bumped(evidence: Evidence, one: Upgrader) -> str:
     """Return the first release that reads the file format version of the bump; "" if the policy has no such version."""
-    found = (
+    results = (
         entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format" and entry.version == one.bump
     )
-    return next(found, "")
+    return next(results, "")
 
 
 def _of(evidence: Evidence, operator: str, release: str) -> list[str]:

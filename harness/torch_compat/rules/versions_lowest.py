@@ -39,10 +39,14 @@ KIND: Final = "file-format"
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every archive of a release that declares a file format version."""
-    formats = [(one, one.version) for one in evidence.policy.formats if one.kind == KIND and isinstance(one.version, int)]
-    upgraded = frozenset((one.operator, one.bump) for one in evidence.policy.upgraders)
+    formats = [
+        (format_, format_.version)
+        for format_ in evidence.policy.formats
+        if format_.kind == KIND and isinstance(format_.version, int)
+    ]
+    upgraded = frozenset((upgrader.operator, upgrader.bump) for upgrader in evidence.policy.upgraders)
     undeclared: dict[str, list[tuple[str, ...]]] = {}
-    for entry in (one for one in evidence.policy.behaviors if one.operators):
+    for entry in (item for item in evidence.policy.behaviors if item.operators):
         for fixture in evidence.corpus.fixtures.values():
             if fixture.release != SYNTHETIC and entry.of(fixture.recipe, Release(fixture.release)):
                 undeclared.setdefault(fixture.id, []).append(entry.operators or ())
@@ -51,20 +55,20 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if stated is None or fixture.release == SYNTHETIC:
             continue
         written = [
-            (one, version)
-            for one, version in formats
-            if (one.families is None or fixture.family in one.families) and _writes(evidence, fixture.release, one)
+            (item, version)
+            for item, version in formats
+            if (item.families is None or fixture.family in item.families) and _writes(evidence, fixture.release, item)
         ]
-        plain = max((version for one, version in written if one.operators is None), default=0)
+        plain = max((version for item, version in written if item.operators is None), default=0)
         held = {*fixture.operators, *(operator for group in undeclared.get(fixture.id, ()) for operator in group)}
         if EVERY in held:
             held.update(operator for operator, _ in upgraded)
-            held.update(name for one, _ in written for name in one.operators or ())
+            held.update(name for item, _ in written for name in item.operators or ())
         raising = {
             operator: version
             for operator in sorted(held)
-            for one, version in written
-            if _raises(one, version, operator, Release(fixture.release), upgraded)
+            for item, version in written
+            if _raises(item, version, operator, Release(fixture.release), upgraded)
         }
         yield _judgement(rule, fixture, stated, plain, raising)
 

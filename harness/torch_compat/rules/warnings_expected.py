@@ -69,8 +69,8 @@ class _Known:
     def __init__(self, entry: KnownMessage, evidence: Evidence) -> None:
         self.entry = entry
         self.spans = tuple(
-            evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.releases)  # type: ignore[misc]
-            for one in entry.says
+            evidence.readers.where(lambda reader, element=item: Release(reader.release) in element.releases)  # type: ignore[misc]
+            for item in entry.says
         )
         self.span = 0
         for bits in self.spans:
@@ -86,9 +86,9 @@ class _Known:
 
     def stated(self, text: str) -> Iterator[tuple[str, int]]:
         """Yield the category and the readers of each listed wording that matches a text."""
-        for one, span in zip(self.entry.says, self.spans, strict=True):
-            if one.is_in(text):
-                yield one.type, span
+        for phrase, span in zip(self.entry.says, self.spans, strict=True):
+            if phrase.is_in(text):
+                yield phrase.type, span
 
     def note(self, heard: _Heard, cells: Cells, failures: Failures) -> None:
         """Record which readers were observed, which emitted which wording, and which have failures."""
@@ -98,31 +98,31 @@ class _Known:
         self.asked |= heard.asked
         self.among |= operators if heard.asked & self.span else set()
         for (category, text), bits in heard.said.items():
-            for index, one in enumerate(self.entry.says):
-                if one.type == category and one.is_in(text) and bits & self.spans[index]:
+            for index, phrase in enumerate(self.entry.says):
+                if phrase.type == category and phrase.is_in(text) and bits & self.spans[index]:
                     self.said[index] |= bits
                     self.of |= operators
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell with a warning, or without an expected one; then listed warnings that no release emits."""
-    stated = [_Known(one, evidence) for one in evidence.policy.warnings]
+    stated = [_Known(warning, evidence) for warning in evidence.policy.warnings]
     alike: dict[tuple[str, str, tuple[str, ...]], list[_Known]] = {}  # known warnings by family, options and operators
     for line in evidence.by_line.values():
         key = (line[0].fixture.family, line[0].options.id, tuple(line[0].fixture.operators))
         if key not in alike:
-            alike[key] = [one for one in stated if one.concerns(line[0])]
+            alike[key] = [entry for entry in stated if entry.concerns(line[0])]
         concerned = alike[key]
         failures: Failures = []
         spoken = 0
-        for place, heard in _heard(line, calls=any(one.entry.during == "running" for one in concerned)).items():
+        for place, heard in _heard(line, calls=any(entry.entry.during == "running" for entry in concerned)).items():
             if not concerned and not heard.said:
                 continue
-            known = [one for one in concerned if (one.entry.during == "loading") == (place == LOADING)]
-            found = [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
-            failures += found
-            for one in known:
-                one.note(heard, line[0], found)
+            known = [entry for entry in concerned if (entry.entry.during == "loading") == (place == LOADING)]
+            results = [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
+            failures += results
+            for item in known:
+                item.note(heard, line[0], results)
             spoken |= _passing(heard, known)
         for cells in line:
             left = cells.readers
@@ -158,19 +158,19 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
         heard[LOADING].asked |= cells.readers
         if not expected or not cells.observation.heard:
             continue
-        said = dict(cells.observation.said)
+        messages = dict(cells.observation.said)
         for where, warnings in expected.items():
             place = heard.setdefault(where, _Heard())
             place.asked |= cells.readers
-            place.say(said.get(where, warnings), cells.readers)
+            place.say(messages.get(where, warnings), cells.readers)
     return heard
 
 
 def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> Failures:
     """Return the readers that emit a warning that is not listed for them, with the cause."""
     failures: Failures = []
-    for (category, text), said in sorted(heard.said.items()):
-        bits, stated = said, [pair for one in known for pair in one.stated(text)]
+    for (category, text), message in sorted(heard.said.items()):
+        bits, stated = message, [pair for item in known for pair in item.stated(text)]
         for told, span in stated:
             bits &= ~span if told == category else -1
         for told, span in stated:
@@ -187,7 +187,7 @@ def _passing(heard: _Heard, known: list[_Known]) -> int:
     """Return the readers with warnings, except those emitted once per process, which depend on chance and would vary the counts."""
     readers = 0
     for (_, text), bits in heard.said.items():
-        if not any(one.entry.once and one.entry.said(text) for one in known):
+        if not any(item.entry.once and item.entry.said(text) for item in known):
             readers |= bits
     return readers
 
@@ -195,22 +195,22 @@ def _passing(heard: _Heard, known: list[_Known]) -> int:
 def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: str) -> Failures:
     """Return the readers that pass without a warning that is listed for them, with the cause."""
     failures: Failures = []
-    for one in known:
-        said = 0
+    for item in known:
+        message = 0
         for (_, text), bits in heard.said.items():
-            if one.entry.said(text):
-                said |= bits
-        missing = heard.asked & one.span & ~said
-        if not missing or one.entry.may_be_silent or not (one.entry.always or said & one.span):
+            if item.entry.said(text):
+                message |= bits
+        missing = heard.asked & item.span & ~message
+        if not missing or item.entry.may_be_silent or not (item.entry.always or message & item.span):
             continue
         if place != LOADING:
             missing &= ~_raising(line, place, missing)
-        for wording, span in zip(one.entry.says, one.spans, strict=True):
+        for wording, span in zip(item.entry.says, item.spans, strict=True):
             silent, missing = missing & span, missing & ~span
             if silent:
                 text = f"{wording.type}: {wording.text}"
                 text = f"{line[0].fixture.id} loads without the {text}" if place == LOADING else text
-                failures.append((silent, _cause("missing warning", one.entry.id, text, line[0], place)))
+                failures.append((silent, _cause("missing warning", item.entry.id, text, line[0], place)))
     return failures
 
 
@@ -237,17 +237,17 @@ def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterat
 
     For a warning that a process emits only once, it may be chance which wording is observed, but not that none is.
     """
-    for one in stated:
-        if one.entry.once and any(one.said):
+    for known in stated:
+        if known.entry.once and any(known.said):
             continue
         silent = [
-            (span & one.asked, f"{wording.type}: {wording.text}")
-            for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
-            if span & one.asked and not span & (said | one.told)
+            (span & known.asked, f"{wording.type}: {wording.text}")
+            for wording, span, message in zip(known.entry.says, known.spans, known.said, strict=True)
+            if span & known.asked and not span & (message | known.told)
         ]
-        unused = set() if one.told else one.among - one.of - {"*"}
-        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(unused)]
+        unused = set() if known.told else known.among - known.of - {"*"}
+        silent += [(known.span & known.asked, f"in programs with {operator}") for operator in sorted(unused)]
         for bits, text in silent:
-            cause = Cause("unsaid", one.entry.id, f"none of the listed releases emits the warning {one.entry.id}, {text}")
+            cause = Cause("unsaid", known.entry.id, f"none of the listed releases emits the warning {known.entry.id}, {text}")
             *_, newest = evidence.readers.of(bits)
-            yield Judgement(rule.id, Verdict.FAIL, one.entry.id, cause, reader=newest.release)
+            yield Judgement(rule.id, Verdict.FAIL, known.entry.id, cause, reader=newest.release)

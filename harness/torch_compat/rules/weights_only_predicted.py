@@ -54,15 +54,15 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             if refusing is None:
                 unpredicted.add(part.fixture.id)
                 continue
-            for one, refused in told_apart(part, refusing):
-                if refused and one.outcome is Outcome.REFUSED:
-                    yield judge_cells(rule, one, Verdict.PASS)
-                elif refused and one.loaded:
-                    text = f"{one.fixture.recipe}: loaded, although it references names that are not on the release's lists"
-                    failed = judge_cells(rule, one, Verdict.FAIL)
-                    yield replace(failed, cause=Cause("taken", one.fixture.recipe, text))
-                elif not refused and one.direction not in ELSEWHERE and _by_unpickler(evidence, one.outcome, one.message):
-                    for same, old in told_apart(one, aged.get(one.fixture.id, 0)):
+            for item, refused in told_apart(part, refusing):
+                if refused and item.outcome is Outcome.REFUSED:
+                    yield judge_cells(rule, item, Verdict.PASS)
+                elif refused and item.loaded:
+                    text = f"{item.fixture.recipe}: loaded, although it references names that are not on the release's lists"
+                    failed = judge_cells(rule, item, Verdict.FAIL)
+                    yield replace(failed, cause=Cause("taken", item.fixture.recipe, text))
+                elif not refused and item.direction not in ELSEWHERE and _by_unpickler(evidence, item.outcome, item.message):
+                    for same, old in told_apart(item, aged.get(item.fixture.id, 0)):
                         yield judge_cells(rule, same, Verdict.PASS if old else Verdict.FAIL)
     for name in sorted(unpredicted):
         text = "how releases handle it under weights_only is not computed yet: `nox -s generate`"
@@ -74,8 +74,8 @@ def _restricting(evidence: Evidence, options: OptionSet) -> int:
     given = options.load.weights_only
     if given is not None:
         return (1 << len(evidence.readers)) - 1 if given else 0
-    unpicklers = (one for one in evidence.policy.behaviors if one.takes is not None and one.takes.default)
-    default = [one.readers for one in unpicklers if one.readers is not None]
+    unpicklers = (entry for entry in evidence.policy.behaviors if entry.takes is not None and entry.takes.default)
+    default = [unpickler.readers for unpickler in unpicklers if unpickler.readers is not None]
     return evidence.readers.where(lambda reader: any(Release(reader.release) in readers for readers in default))
 
 
@@ -85,12 +85,16 @@ def _refused_anyway(evidence: Evidence, restricting: dict[str, int]) -> dict[str
     loaded: dict[str, int] = {}
     for cells in evidence.cells:
         if cells.fixture.family == "torch-save":
-            found = refused if cells.outcome is Outcome.REFUSED else loaded
-            found[cells.fixture.id] = found.get(cells.fixture.id, 0) | cells.readers & ~restricting[cells.options.id]
+            result = refused if cells.outcome is Outcome.REFUSED else loaded
+            result[cells.fixture.id] = result.get(cells.fixture.id, 0) | cells.readers & ~restricting[cells.options.id]
     return {name: bits & ~loaded.get(name, 0) for name, bits in refused.items()}
 
 
 def _by_unpickler(evidence: Evidence, outcome: Outcome, message: str) -> bool:
     """Whether the message of a refusal is that of a restricted unpickler."""
-    said = [one.may_refuse.message for one in evidence.policy.options if one.may_refuse is not None and one.may_refuse.predicted]
-    return outcome is Outcome.REFUSED and any(text in message for text in said)
+    messages = [
+        option.may_refuse.message
+        for option in evidence.policy.options
+        if option.may_refuse is not None and option.may_refuse.predicted
+    ]
+    return outcome is Outcome.REFUSED and any(text in message for text in messages)

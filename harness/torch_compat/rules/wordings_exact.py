@@ -45,11 +45,11 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for use in cells.worded:
             used.setdefault(use.wording, set()).update((use.wrote, use.read))
             recipes.setdefault(use.wording, set()).add(cells.fixture.recipe)
-    said = _said(evidence, frozenset().union(*recipes.values()))
+    message = _said(evidence, frozenset().union(*recipes.values()))
     for wording in evidence.policy.wordings:
         heard = _Said()
         for recipe in sorted(recipes.get(wording.id, ())):
-            heard.take(said.get(recipe, _Said()))
+            heard.take(message.get(recipe, _Said()))
         wrong = [*_unused(wording, used.get(wording.id, set())), *_unsaid(wording, used.get(wording.id, set()), heard)]
         if not wrong:
             yield Judgement(rule.id, Verdict.PASS, wording.id)
@@ -116,15 +116,15 @@ class _Said:
 def _said(evidence: Evidence, recipes: Iterable[str]) -> dict[str, _Said]:
     """Return the errors that releases raised in programs of these recipes, by recipe."""
     wanted = set(recipes)
-    found: dict[str, _Said] = {}
+    results: dict[str, _Said] = {}
     for cells in evidence.cells:
         fixture, observation = cells.fixture, cells.observation
         if fixture.recipe not in wanted or fixture.release == SYNTHETIC or cells.outcome in UNTOLD or not observation.heard:
             continue
-        place = found.setdefault(fixture.recipe, _Said())
+        place = results.setdefault(fixture.recipe, _Said())
         place.note(fixture.release, map(plain_error, raised(fixture.golden)))
         errors = set(map(plain_error, raised(observation.own_result(fixture.golden))))
         for reader in evidence.readers.of(cells.readers):
             place.note(reader.release, errors)
             place.asked.add(reader.release)
-    return found
+    return results

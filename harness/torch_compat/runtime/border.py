@@ -127,16 +127,16 @@ class Border:
                 raise self._wrong(word, value)
 
     def _wrong(self, which: str, value: Any) -> Raised:
-        said = f"{self.name}(): {which} has type {type(value).__name__}"
+        message = f"{self.name}(): {which} has type {type(value).__name__}"
         of = " of values" if value.__class__ in LISTS else ""
-        return Raised(f"{said}{of} that it does not accept", code="RuntimeError")
+        return Raised(f"{message}{of} that it does not accept", code="RuntimeError")
 
 
 def fits(value: Any, place: Place) -> bool:
     """Whether the items of a list match a parameter; True for any other value."""
     if place.items is None or not isinstance(value, list | tuple):
         return True
-    return place.items.issuperset({one.__class__ for one in value})
+    return place.items.issuperset({item.__class__ for item in value})
 
 
 class _Names(dict[str, Any]):
@@ -161,17 +161,17 @@ def _place(hint: Any, otherwise: Place) -> Place:
     nested = False
     left: list[Any] = [hint]
     while left:
-        one = left.pop()
-        origin = typing.get_origin(one)
-        if one is Any:
+        item = left.pop()
+        origin = typing.get_origin(item)
+        if item is Any:
             return otherwise
         if origin in {typing.Union, types.UnionType}:
-            left += typing.get_args(one)
-        elif one is str:
+            left += typing.get_args(item)
+        elif item is str:
             classes.add(str)
-        elif one in LISTS or origin in {list, tuple, Sequence}:
+        elif item in LISTS or origin in {list, tuple, Sequence}:
             classes |= LISTS
-            inside = typing.get_args(one)
+            inside = typing.get_args(item)
             nested = (
                 nested or not inside or any(part is Any or typing.get_origin(part) in {list, tuple, Sequence} for part in inside)
             )

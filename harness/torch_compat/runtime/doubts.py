@@ -112,31 +112,31 @@ class Doubts:
 
     def suspect(self, value: Any) -> None:
         """Mark each tensor in a value as possibly requiring gradients."""
-        for one in _tensors(value):
-            if not one.requires_grad:
-                self.known.setdefault(id(one), (one, None))
+        for tensor in _tensors(value):
+            if not tensor.requires_grad:
+                self.known.setdefault(id(tensor), (tensor, None))
 
     def after(self, name: str, given: list[Any], result: Any) -> None:
         """Decide about the results of an operator that has been called."""
-        tensors = [one for value in given for one in _tensors(value)]
-        doubted = [found for one in tensors if (found := self.known.get(id(one))) is not None]
+        tensors = [item for value in given for item in _tensors(value)]
+        doubted = [outcome for item in tensors if (outcome := self.known.get(id(item))) is not None]
         if not (doubted or name in LISTS) or name == "detach":
             return
-        theirs = {id(one) for one in tensors}
-        made = [one for one in _tensors(result) if id(one) not in theirs]
+        theirs = {id(item) for item in tensors}
+        results = [item for item in _tensors(result) if id(item) not in theirs]
         nodes = WITH_TENSOR.get(name) if len(tensors) > 1 else None
         nodes = NODES.get(name) if nodes is None else nodes
         if nodes is None:
-            self.known.update((id(one), (one, None)) for one in made)
+            self.known.update((id(item), (item, None)) for item in results)
             return
         group = Differentiated()
         group.nodes = nodes
-        group.made = made
-        before = [] if name in APART else [one for _, one in doubted if one is not None]
-        for one in {id(one): one for one in before}.values():
-            group.nodes += one.nodes
-            group.made = [*one.made, *group.made]
-        whole = group.nodes >= ENOUGH and not (name == "cat" and any(one.dtype.category < FLOATING for one in tensors))
+        group.made = results
+        before = [] if name in APART else [item for _, item in doubted if item is not None]
+        for differentiated in {id(item): item for item in before}.values():
+            group.nodes += differentiated.nodes
+            group.made = [*differentiated.made, *group.made]
+        whole = group.nodes >= ENOUGH and not (name == "cat" and any(item.dtype.category < FLOATING for item in tensors))
         for tensor in group.made:
             if whole and tensor.dtype.category >= FLOATING:
                 tensor.requires_grad, tensor.is_leaf = True, False
@@ -150,20 +150,20 @@ def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args:
     if not SINCE <= release < UNTIL or _branches(info.call.__code__):
         return None
     written = _written(object_, info)
-    found = Doubts()
+    doubts = Doubts()
     reason = False
     for value, type_ in zip(args, types, strict=False):
         if _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
-            found.suspect(value)
+            doubts.suspect(value)
             reason = True
-        elif any(one.requires_grad for one in _tensors(value)):
+        elif any(tensor.requires_grad for tensor in _tensors(value)):
             reason = True
     seen: dict[int, bool] = {}
-    reason = _look_at(object_, written, found, seen) or reason
-    return found if reason else None
+    reason = _look_at(object_, written, doubts, seen) or reason
+    return doubts if reason else None
 
 
-def _look_at(object_: ScriptObject, written: frozenset[str], found: Doubts, seen: dict[int, bool]) -> bool:
+def _look_at(object_: ScriptObject, written: frozenset[str], doubts: Doubts, seen: dict[int, bool]) -> bool:
     """Whether a module object may require gradients; if so, put the tensors that it and its submodules hold in doubt."""
     if id(object_) in seen:
         return seen[id(object_)]
@@ -173,33 +173,33 @@ def _look_at(object_: ScriptObject, written: frozenset[str], found: Doubts, seen
     for name, type_ in zip(object_.info.attributes, object_.info.types(), strict=True):
         value = getattr(object_, "a_" + name, None)
         if isinstance(value, ScriptObject):
-            doubtful = _look_at(value, written, found, seen) or doubtful
+            doubtful = _look_at(value, written, doubts, seen) or doubtful
         elif type_.kind == "Tensor" or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
             own.append(value)
-            doubtful = doubtful or name in written or any(one.requires_grad for one in _tensors(value))
+            doubtful = doubtful or name in written or any(tensor.requires_grad for tensor in _tensors(value))
         elif _holds_tensors(type_):
             own.append(value)
             doubtful = True
     if doubtful:
         for value in own:
-            found.suspect([one for one in _tensors(value) if one.dtype.category >= FLOATING])
+            doubts.suspect([tensor for tensor in _tensors(value) if tensor.dtype.category >= FLOATING])
     seen[id(object_)] = doubtful
     return doubtful
 
 
 def _holds_tensors(type_: Type) -> bool:
-    return type_.kind in {"List", "Dict"} and any(one.kind == "Tensor" or _holds_tensors(one) for one in type_.args)
+    return type_.kind in {"List", "Dict"} and any(arg.kind == "Tensor" or _holds_tensors(arg) for arg in type_.args)
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
     if value.__class__ is Tensor:
         yield value
     elif value.__class__ in {list, tuple}:
-        for one in value:
-            yield from _tensors(one)
+        for item in value:
+            yield from _tensors(item)
     elif value.__class__ is dict:
-        for one in value.values():
-            yield from _tensors(one)
+        for item in value.values():
+            yield from _tensors(item)
 
 
 def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
@@ -207,13 +207,13 @@ def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
     methods: dict[str, list[FunctionInfo]] = {}
     waiting, seen = [object_], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        item = waiting.pop()
+        if id(item) in seen:
             continue
-        seen.add(id(one))
-        for name, method in one.info.methods.items():
+        seen.add(id(item))
+        for name, method in item.info.methods.items():
             methods.setdefault("m_" + name, []).append(method)
-        waiting += [value for value in one.__dict__.values() if isinstance(value, ScriptObject)]
+        waiting += [value for value in item.__dict__.values() if isinstance(value, ScriptObject)]
     names: set[str] = set()
     asked: list[FunctionInfo] = [info]
     known = {id(info)}
@@ -230,13 +230,13 @@ def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
 
 def _branches(code: CodeType) -> bool:
     """Whether a method branches, loops, or has run-time checks: a branch divides groups, and the division of the nodes is not known."""
-    return any("JUMP" in one.opname for one in dis.get_instructions(code))
+    return any("JUMP" in instruction.opname for instruction in dis.get_instructions(code))
 
 
 def _names_of(code: CodeType) -> Iterator[tuple[str, bool]]:
     """Yield ``(name, whether it is set)`` for each attribute that compiled source reads or sets."""
-    for one in dis.get_instructions(code):
-        if one.opname == "STORE_ATTR":
-            yield str(one.argval), True
-        elif one.opname in {"LOAD_ATTR", "LOAD_METHOD"}:
-            yield str(one.argval), False
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_ATTR":
+            yield str(instruction.argval), True
+        elif instruction.opname in {"LOAD_ATTR", "LOAD_METHOD"}:
+            yield str(instruction.argval), False

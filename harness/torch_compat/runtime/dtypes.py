@@ -112,8 +112,8 @@ def _of(row: table.ScalarType, number: int) -> Dtype:
 
 DTYPES: dict[str, Dtype] = {name: _of(table.DTYPES[name], number) for number, name in sorted(table.NUMBERED.items())}
 """Every dtype, by name."""
-_BY_CODE = {one.code: one for one in DTYPES.values()}
-_BY_NUMPY: dict[Any, Dtype] = {one.numpy: one for one in DTYPES.values() if one.numpy is not None}
+_BY_CODE = {dtype.code: dtype for dtype in DTYPES.values()}
+_BY_NUMPY: dict[Any, Dtype] = {dtype.numpy: dtype for dtype in DTYPES.values() if dtype.numpy is not None}
 _ALIASES = {**table.ALIASES, "byte": "uint8", "char": "int8"}
 
 BOOL, UINT8, INT8, INT16, INT32, INT64 = (DTYPES[n] for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
@@ -145,10 +145,10 @@ def of_numpy(dtype: np.dtype[Any]) -> Dtype:
     Raises:
         Unsupported: torch has no such dtype.
     """
-    found = _BY_NUMPY.get(dtype)
-    if found is None:
+    result = _BY_NUMPY.get(dtype)
+    if result is None:
         raise Unsupported(f"torch has no dtype for numpy's {dtype}", code="dtype")
-    return found
+    return result
 
 
 def named(name: str) -> Dtype | None:
@@ -163,10 +163,10 @@ def numbered(code: int) -> Dtype:
     Raises:
         Raised: there is no such dtype.
     """
-    found = _BY_CODE.get(code)
-    if found is None:
+    result = _BY_CODE.get(code)
+    if result is None:
         raise Raised(f"there is no dtype with the number {code}", code="RuntimeError")
-    return found
+    return result
 
 
 def as_dtype(value: Any) -> Dtype | None:
@@ -229,10 +229,10 @@ def promote(a: Dtype, b: Dtype) -> Dtype:
     """Same as ``torch.promote_types``."""
     if a is b:
         return a
-    found = _promoted.get((a, b))
-    if found is None:
-        found = _promoted[a, b] = _promote(a, b)
-    return found
+    result = _promoted.get((a, b))
+    if result is None:
+        result = _promoted[a, b] = _promote(a, b)
+    return result
 
 
 def result_type(values: Iterable[Any]) -> Dtype:
@@ -250,21 +250,21 @@ def result_type(values: Iterable[Any]) -> Dtype:
     for value in values:
         array = getattr(value, "array", None)
         if array is None:
-            one = of_scalar(value)
-            wrapped = one if wrapped is None else promote(wrapped, one)
+            item = of_scalar(value)
+            wrapped = item if wrapped is None else promote(wrapped, item)
         elif array.ndim:
-            one = _BY_NUMPY[array.dtype]
-            dims = one if dims is None else promote(dims, one)
+            item = _BY_NUMPY[array.dtype]
+            dims = item if dims is None else promote(dims, item)
         else:
-            one = _BY_NUMPY[array.dtype]
-            zero = one if zero is None else promote(zero, one)
-    found = dims
+            item = _BY_NUMPY[array.dtype]
+            zero = item if zero is None else promote(zero, item)
+    result = dims
     for lower in (zero, wrapped):
         if lower is not None:
-            found = lower if found is None else _combine(found, lower)
-    if found is None:
+            result = lower if result is None else _combine(result, lower)
+    if result is None:
         raise Raised("there is no argument that determines the dtype", code="RuntimeError")
-    return found
+    return result
 
 
 def _combine(higher: Dtype, lower: Dtype) -> Dtype:

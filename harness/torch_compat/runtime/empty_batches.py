@@ -39,15 +39,15 @@ def refusing_empty_batches(name: str, call: Callable[..., Any], horizon: Release
     groups_at, dilation_at = PLACES[form]
 
     def guard(*args: Any, **keywords: Any) -> Any:
-        found = call(*args, **keywords)  # other errors take precedence
+        result = call(*args, **keywords)  # other errors take precedence
         x, weight = (*args, *keywords.values())[:2]
         if x.__class__ is Tensor and weight.__class__ is Tensor and x.array.ndim and not x.array.shape[0]:
             transposed = args[TRANSPOSED] if form == "any" else form == "conv_transpose"
             groups = keywords.get("groups", args[groups_at] if len(args) > groups_at else 1)
             dilation = keywords.get("dilation", args[dilation_at] if len(args) > dilation_at else 1)
-            dilated = dilation != 1 if dilation.__class__ is int else any(one != 1 for one in dilation)
+            dilated = dilation != 1 if dilation.__class__ is int else any(keyword != 1 for keyword in dilation)
             _refuse(x, weight, bool(transposed), groups, dilated=dilated, horizon=horizon)
-        return found
+        return result
 
     return guard
 

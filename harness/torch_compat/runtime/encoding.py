@@ -205,12 +205,12 @@ class Decoder:
         raise Unsupported(f"cannot pass a value of kind {kind!r} to a program", code="value")
 
     def _tensor(self, body: dict[str, Any]) -> Tensor:
-        found = dtypes.named(body["dtype"])
-        if found is None:
+        tensor = dtypes.named(body["dtype"])
+        if tensor is None:
             raise Unsupported(f"there is no dtype {body['dtype']}", code="dtype")
         if self._release is not None and not dtypes.is_known(body["dtype"], self._release):
             raise Raised(f"this release has no dtype torch.{body['dtype']}", code=NO_SUCH_DTYPE)
-        dtype = found.array
+        dtype = tensor.array
         shape = _shape(body)
         if "data" in body:
             numbers = [_number(item) for item in body["data"]]
@@ -238,8 +238,8 @@ def _number(item: Any) -> Any:
     return float(item) if isinstance(item, str) else item
 
 
-def _bad(said: str) -> CorpusError:
-    return CorpusError(said, code="bad-tensor")
+def _bad(text: str) -> CorpusError:
+    return CorpusError(text, code="bad-tensor")
 
 
 def _shape(body: dict[str, Any]) -> tuple[int, ...]:
@@ -258,7 +258,11 @@ def _extent(body: dict[str, Any]) -> int:
         CorpusError: the sizes and strides do not describe a tensor, or the tensor is too large.
     """
     shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
-    if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
+    if (
+        strides.__class__ is not list
+        or len(strides) != len(shape)
+        or any(stride.__class__ is not int for stride in [*strides, offset])
+    ):
         raise _bad(f"a tensor of shape {list(shape)} has strides {str(strides)[:80]} and offset {str(offset)[:40]}")
     if 0 in shape:
         return 0
@@ -301,8 +305,8 @@ def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
     if family == "mobile":
         if method not in LITE_METHODS:
             raise Raised(f"'LiteScriptModule' object has no attribute '{method}'", code="AttributeError")
-        for one in args:
-            _inferred(one)
+        for arg in args:
+            _inferred(arg)
 
 
 def _inferred(value: Any) -> Any:
@@ -319,7 +323,7 @@ def _inferred(value: Any) -> Any:
             raise Raised("Dictionary inputs must have entries", code="RuntimeError")
         return (dict, *{(_inferred(key), _inferred(item)) for key, item in value.items()})
     if kind is list:
-        types = {_inferred(one) for one in value}
+        types = {_inferred(item) for item in value}
         if len(types) != 1:
             raise Raised(f"Tracer cannot infer type of {'[]' if not value else 'a list of several types'}", code="RuntimeError")
         return (list, *types)
@@ -363,7 +367,7 @@ def perform(
     state = module_state(Encoder(complex_halves=halves), module) if names_state else None
     result: dict[str, Any] = {"state": state, "calls": []}
     for call in calls:
-        said: dict[str, Any] = {"method": call["method"]}
+        messages: dict[str, Any] = {"method": call["method"]}
         for turn in ("first", "second"):
             try:
                 args = Decoder(known.release).decode({"tuple": call["args"]})
@@ -373,11 +377,11 @@ def perform(
                     shown = call_python(module, call["method"], args, together.encode)
                 else:
                     shown = together.encode(module.run(call["method"], args))
-                said[turn] = {"value": shown, "inputs": [together.encode(arg) for arg in args]}
+                messages[turn] = {"value": shown, "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)
             except Raised as error:
-                said[turn] = {"error": _error("call", error)}
-        result["calls"].append(said)
+                messages[turn] = {"error": _error("call", error)}
+        result["calls"].append(messages)
     result["state_after"] = module_state(Encoder(complex_halves=halves), module) if names_state else None
     return result

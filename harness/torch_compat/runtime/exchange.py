@@ -71,9 +71,9 @@ class Exchange:
         self.copies = list(arrays)
 
     def _place(self, value: Any) -> int:
-        found = self._places.get(id(value))
-        if found is not None:
-            return found
+        result = self._places.get(id(value))
+        if result is not None:
+            return result
         array = value if isinstance(value, np.ndarray) else np.array(value)
         flat = array.__class__ is np.ndarray and array.flags.c_contiguous
         copy = array if self.elsewhere and flat else np.array(array)
@@ -165,5 +165,5 @@ def same_bytes(first: Array, second: Array) -> bool:
     if first.nbytes <= SMALL or not first.flags.c_contiguous or not second.flags.c_contiguous:
         return first.tobytes() == second.tobytes()
     width = math.gcd(first.nbytes, 8)
-    left, right = (one.reshape(-1).view(np.uint8).view(f"u{width}") for one in (first, second))
+    left, right = (side.reshape(-1).view(np.uint8).view(f"u{width}") for side in (first, second))
     return bool((left == right).all())

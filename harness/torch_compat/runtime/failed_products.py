@@ -34,8 +34,10 @@ def use_of(source: bytes | memoryview, line: int) -> bool | None:
     Only statements of the block itself are inspected: neither nested blocks nor statements after the block.
     """
     for function in functions(bytes(source)):
-        if (function.lineno <= line <= (function.end_lineno or line)) and (found := _use_in(function.body, line)) is not _NOWHERE:
-            return found  # type: ignore[return-value]
+        if (function.lineno <= line <= (function.end_lineno or line)) and (
+            result := _use_in(function.body, line)
+        ) is not _NOWHERE:
+            return result  # type: ignore[return-value]
     return False
 
 
@@ -50,15 +52,15 @@ def _use_in(block: list[ast.stmt], line: int) -> object:
             return None
         if isinstance(node, _BLOCKS):
             inner = [part for part in (node.body, getattr(node, "orelse", [])) if part]
-            return next((found for part in inner if (found := _use_in(part, line)) is not _NOWHERE), False)
+            return next((result for part in inner if (result := _use_in(part, line)) is not _NOWHERE), False)
         if not isinstance(node, ast.Assign):
             return False
-        names = {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
+        names = {item.id for item in ast.walk(node.targets[0]) if isinstance(item, ast.Name)}
         return any(
-            isinstance(one, ast.Name) and one.id in names
+            isinstance(item, ast.Name) and item.id in names
             for later in block[place + 1 :]
             if not isinstance(later, _BLOCKS) and not _copies(later)
-            for one in ast.walk(later)
+            for item in ast.walk(later)
         )
     return _NOWHERE
 
@@ -71,7 +73,7 @@ def _copies(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Name | ast.Tuple)
-        and not any(isinstance(one, ast.Call) for one in ast.walk(node))
+        and not any(isinstance(item, ast.Call) for item in ast.walk(node))
     )
 
 
@@ -118,7 +120,7 @@ class MethodRun:
 def differentiated(*given: Any) -> bool:
     """Whether an operator with these arguments is differentiated."""
     return grad.enabled and any(
-        one.requires_grad for part in given for one in (part if part.__class__ is list else (part,)) if one.__class__ is Tensor
+        item.requires_grad for part in given for item in (part if part.__class__ is list else (part,)) if item.__class__ is Tensor
     )
 
 
@@ -132,25 +134,25 @@ class FailedProduct:
         seen: set[int] = set()
         left = list(roots)
         while left:
-            one = left.pop()
-            if id(one) in seen:
+            root = left.pop()
+            if id(root) in seen:
                 continue
-            seen.add(id(one))
-            if one.__class__ is Tensor:
-                self._tensors[id(one)] = one, one.array, one.array.copy()
-            elif isinstance(one, ScriptObject):
-                self._attributes.append((one, dict(one.__dict__)))
-                left.extend(one.__dict__.values())
-            elif isinstance(one, list | tuple):
-                left.extend(one)
-            elif isinstance(one, dict):
-                left.extend(one.values())
+            seen.add(id(root))
+            if root.__class__ is Tensor:
+                self._tensors[id(root)] = root, root.array, root.array.copy()
+            elif isinstance(root, ScriptObject):
+                self._attributes.append((root, dict(root.__dict__)))
+                left.extend(root.__dict__.values())
+            elif isinstance(root, list | tuple):
+                left.extend(root)
+            elif isinstance(root, dict):
+                left.extend(root.values())
 
     def stored(self) -> bool:
         """Whether an attribute has been set since the snapshot."""
         return any(
-            one.__dict__.keys() != before.keys() or any(one.__dict__[name] is not value for name, value in before.items())
-            for one, before in self._attributes
+            item.__dict__.keys() != before.keys() or any(item.__dict__[name] is not value for name, value in before.items())
+            for item, before in self._attributes
         )
 
     def unwrite(self) -> None:
@@ -161,9 +163,9 @@ class FailedProduct:
 
     def undo(self) -> None:
         """Undo all changes since the snapshot: the release computed the product in place, so it never made them."""
-        for one, before in self._attributes:
-            one.__dict__.clear()
-            one.__dict__.update(before)
+        for item, before in self._attributes:
+            item.__dict__.clear()
+            item.__dict__.update(before)
         self.unwrite()
 
     def absent(self, shape: tuple[int, ...] | None) -> Tensor:

@@ -51,7 +51,7 @@ class Flatbuffer:
             self._ivalues = self._tables(self._root, IVALUES)
             self._storage_tables = self._tables(self._root, STORAGES)
             self._types = self._tables(self._root, TYPES)
-            files = {self._text(one, 0): self._text(one, 1) for one in self._tables(self._root, SOURCES)}
+            files = {self._text(table, 0): self._text(table, 1) for table in self._tables(self._root, SOURCES)}
         except HarnessError:
             raise
         except ERRORS as error:
@@ -78,8 +78,8 @@ class Flatbuffer:
             start, length = self._vector(self._root, CONSTANTS)
             return [self._value(self._u32(start + 4 * n), make, 0) for n in range(length)]
 
-        found: list[Any] = self._read(every)
-        return found
+        results: list[Any] = self._read(every)
+        return results
 
     def _read(self, read: Callable[[], Any]) -> Any:
         try:
@@ -141,8 +141,8 @@ class Flatbuffer:
     def _numbers(self, table: int, number: int, form: str) -> list[Any]:
         start, length = self._vector(table, number)
         self._spend(length * struct.calcsize(form))
-        found = struct.unpack_from(f"<{length}{form}", self._data, start) if length else ()
-        return list(found)
+        result = struct.unpack_from(f"<{length}{form}", self._data, start) if length else ()
+        return list(result)
 
     def _text(self, table: int, number: int) -> str:
         start, length = self._vector(table, number)
@@ -163,38 +163,38 @@ class Flatbuffer:
             return None
         held = self._follow(at)
         below = depth + 1
-        made: Any
+        results: Any
         if kind == 1:
-            made = int(self._unpack("<q", held))
+            results = int(self._unpack("<q", held))
         elif kind == 2:
-            made = bool(self._unpack("<B", held))
+            results = bool(self._unpack("<B", held))
         elif kind == 3:
-            made = float(self._unpack("<d", held))
+            results = float(self._unpack("<d", held))
         elif kind == 4:
-            made = complex(float(self._unpack("<d", held)), float(self._unpack("<d", held + 8)))
+            results = complex(float(self._unpack("<d", held)), float(self._unpack("<d", held + 8)))
         elif kind == 5:
-            made = self._tensor(held)
+            results = self._tensor(held)
         elif kind == 6:
-            made = self._text(held, 0)
+            results = self._text(held, 0)
         elif kind == 7:
-            made = [self._value(one, make, below) for one in self._numbers(held, 0, "I")]
+            results = [self._value(number, make, below) for number in self._numbers(held, 0, "I")]
         elif kind == 8:
-            made = tuple(self._value(one, make, below) for one in self._numbers(held, 0, "I"))
+            results = tuple(self._value(number, make, below) for number in self._numbers(held, 0, "I"))
         elif kind == 9:
             keys, values = self._numbers(held, 0, "I"), self._numbers(held, 1, "I")
-            made = {
+            results = {
                 checked_key(self._value(k, make, below)): self._value(v, make, below) for k, v in zip(keys, values, strict=True)
             }
         elif kind == 10:
-            made = self._object(held, make, below)
+            results = self._object(held, make, below)
         elif kind in {11, 12, 13}:
-            made = self._numbers(held, 0, {11: "q", 12: "d", 13: "?"}[kind])
+            results = self._numbers(held, 0, {11: "q", 12: "d", 13: "?"}[kind])
         elif kind == 14:
-            made = Device(self._text(held, 0))
+            results = Device(self._text(held, 0))
         else:
             raise Unsupported(f"contains a value of kind {kind}, which programs cannot contain", where=self._where, code="value")
-        self._values[index] = made
-        return made
+        self._values[index] = results
+        return results
 
     def _object(self, held: int, make: Callable[[str, dict[str, Any] | None, Any, bool], Any], depth: int) -> Any:
         type_ = self._types[self._number(held, 0, "<I")]
@@ -206,7 +206,7 @@ class Flatbuffer:
         for n in range(length):
             text = self._follow(start + 4 * n)
             named.append(self._data[text + 4 : text + 4 + self._u32(text)].decode("latin-1"))
-        values = [self._value(one, make, depth) for one in self._numbers(held, 2, "I")]
+        values = [self._value(number, make, depth) for number in self._numbers(held, 2, "I")]
         return make(name, dict(zip(named, values, strict=True)), None, False)
 
     def _tensor(self, held: int) -> Tensor:

@@ -113,7 +113,7 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
         *_tensors(value for word, value in keywords.items() if word not in OUTS),
     ]
     if others.name in BOUND_BY_TENSORS and any(
-        one.__class__ is Tensor for one in (*args[1:], keywords.get("min"), keywords.get("max"))
+        arg.__class__ is Tensor for arg in (*args[1:], keywords.get("min"), keywords.get("max"))
     ):
         return None
     if _is_alone(others.name, given, horizon):
@@ -123,20 +123,20 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
     if not given and computed is None:
         return None
     if any(
-        not given or one.array.dtype != given[0].array.dtype
-        for one in _tensors(value for word, value in keywords.items() if word in OUTS)
+        not given or tensor.array.dtype != given[0].array.dtype
+        for tensor in _tensors(value for word, value in keywords.items() if word in OUTS)
     ):
         return None  # recorded without out=; 1.6 refuses to divide integers unless out is a floating-point tensor
-    kinds = {one.array.dtype for one in given} if computed is None else {computed}
+    kinds = {tensor.array.dtype for tensor in given} if computed is None else {computed}
     if len(kinds) > 1:
         kinds.add(result_type(given).array)  # a call refused for its dtypes is refused for the promoted dtype as well
-    empty = EMPTY if any(not one.array.size for one in given) else ""
-    ranks = tuple(one.array.ndim for one in given)
+    empty = EMPTY if any(not tensor.array.size for tensor in given) else ""
+    ranks = tuple(tensor.array.ndim for tensor in given)
     texts = {word: value for word, value in keywords.items() if value.__class__ is str}
     told = None
     for kind in kinds:
         told = None if kind not in OTHERS else others.said(
-            OTHERS[kind] + empty, ranks, len(args), frozenset(texts), frozenset((*texts.values(), *(one for one in args if one.__class__ is str))),
+            OTHERS[kind] + empty, ranks, len(args), frozenset(texts), frozenset((*texts.values(), *(arg for arg in args if arg.__class__ is str))),
         )  # fmt: skip
         if told is None:
             return None
@@ -155,17 +155,19 @@ def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon
     if name in INTO_OUT and "out" in keywords:
         name = INTO_OUT[name]
     given = [
-        one for one in _tensors((*args, *keywords.values())) if computed is not None or one.dtype.category >= FLOAT16.category
+        tensor
+        for tensor in _tensors((*args, *keywords.values()))
+        if computed is not None or tensor.dtype.category >= FLOAT16.category
     ]
     if _is_alone(name, given, horizon):
         return None
-    kinds = {computed or one.array.dtype for one in given}
+    kinds = {computed or tensor.array.dtype for tensor in given}
     if len(kinds) != 1 or (dtype := NAMES.get(kinds.pop())) is None:
         return None  # for mixed dtypes, releases compute in the promoted dtype or refuse the mix
-    empty = EMPTY if any(one.array.size == 0 for one in given) else ""
-    ranks = tuple(one.array.ndim for one in given)
+    empty = EMPTY if any(tensor.array.size == 0 for tensor in given) else ""
+    ranks = tuple(tensor.array.ndim for tensor in given)
     if len(given) > 1 and name in BOUND_BY_TENSORS:
-        if horizon >= ONE_BOUND and sum(one.__class__ is Tensor for one in args) == 2:
+        if horizon >= ONE_BOUND and sum(arg.__class__ is Tensor for arg in args) == 2:
             return None
         name, ranks = "aten::clamp", BOUNDED
     told = said(name, dtype + empty, ranks, len(args), horizon)
@@ -186,8 +188,8 @@ def _computed(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any
     told = keywords.get("dtype")
     if told is None and name in BY_PLACE and len(args) > BY_PLACE[name]:
         told = args[BY_PLACE[name]]
-    found = as_dtype(told)
-    return None if found is None else found.array
+    tensor = as_dtype(told)
+    return None if tensor is None else tensor.array
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
@@ -195,4 +197,4 @@ def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
         if value.__class__ is Tensor:
             yield value
         elif value.__class__ is list:
-            yield from (one for one in value if one.__class__ is Tensor)
+            yield from (item for item in value if item.__class__ is Tensor)

@@ -71,8 +71,8 @@ def unordered_map(keys: list[Any]) -> list[Any]:
         if count + 1 > size:
             size = next(prime for prime in PRIMES if prime > 2 * size - 1)
             old, listed = listed, []
-            for hashed, one in old:
-                _into_bucket(listed, hashed, one, size)
+            for hashed, item in old:
+                _into_bucket(listed, hashed, item, size)
         _into_bucket(listed, _hash(key, bits=32), key, size)
     return [key for _, key in listed]
 
@@ -97,7 +97,7 @@ def unordered_set(keys: Sequence[float], hashes: Sequence[int]) -> list[int]:
         if key not in seen:
             seen.add(key)
             buckets.setdefault(hashed % size, []).append(place)
-    return [one for bucket in reversed(buckets.values()) for one in reversed(bucket)]
+    return [item for bucket in reversed(buckets.values()) for item in reversed(bucket)]
 
 
 def number_hash(number: float, form: str) -> int:
@@ -135,14 +135,14 @@ class _Flat:
             if distance == self.longest:
                 self.entries = kept
                 return False
-            found = self.entries[at]
-            if found is None:
+            entry = self.entries[at]
+            if entry is None:
                 self.entries[at] = (distance, key)
                 self.count += 1
                 return True
-            if found[0] < distance:
+            if entry[0] < distance:
                 self.entries[at] = (distance, key)
-                distance, key = found
+                distance, key = entry
             at += 1
             distance += 1
 
@@ -162,9 +162,9 @@ def flat_hash_map(keys: list[Any]) -> list[Any]:
 def _grown(table: _Flat) -> _Flat:
     slots = max(4, 2 * table.slots)
     while slots < MOST_SLOTS * (table.count + 1):  # with adversarial keys, the table of 1.2 grows until memory is exhausted
-        made = _Flat(slots)
-        if all(made.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
-            return made
+        flat = _Flat(slots)
+        if all(flat.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
+            return flat
         slots *= 2
     raise Unsupported(
         "the reference reader cannot determine the order of a dictionary whose keys were chosen to collide", code="value"

@@ -55,12 +55,12 @@ class Horizon:
 
 @lru_cache(maxsize=1)
 def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
-    found: dict[tuple[str, int | str], tuple[Release, str | None]] = {}
+    results: dict[tuple[str, int | str], tuple[Release, str | None]] = {}
     for entry in entries(packaged("policies", "torch"), ("formats",))["format"]:
         first = entry.get("read_from")
         if first and "release" in first:
-            found[entry["kind"], entry["version"]] = Release(first["release"]), str(first["day"]) if "day" in first else None
-    return found
+            results[entry["kind"], entry["version"]] = Release(first["release"]), str(first["day"]) if "day" in first else None
+    return results
 
 
 @lru_cache(maxsize=1)
@@ -84,7 +84,7 @@ def horizon(name: str = "reference") -> Horizon:
         except ValueError:
             raise UsageError(f"{asked!r} is not a valid date") from None
         return Horizon(f"reference@{asked}", Release(_calendar().newest(day).version), asked)
-    found = stated(asked)
-    if found is None:
+    result = stated(asked)
+    if result is None:
         raise UsageError(f"expected a release (1.5.1) or a date (2020-06-24), found {asked!r}")
-    return Horizon(f"reference@{asked}", found)
+    return Horizon(f"reference@{asked}", result)

@@ -51,7 +51,7 @@ equal parts of the first operand; like the indexed tensor and the indices that a
 
 
 def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
-    found: dict[str, tuple[tuple[Release, int], ...]] = {}
+    results: dict[str, tuple[tuple[Release, int], ...]] = {}
     for names, *eras in (
         (
             (
@@ -117,8 +117,8 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
         ("to type_as _to_copy", ("1.6.0", COPY), ("1.12.0", LIKE)),
     ):
         versions = tuple((Release(str(since)), int(mode)) for since, mode in eras)
-        found.update(dict.fromkeys(names.split(), versions))
-    return found
+        results.update(dict.fromkeys(names.split(), versions))
+    return results
 
 
 TABLE = _table()
@@ -139,9 +139,9 @@ def arranging(name: str, horizon: Release) -> Arrange | None:
 
     def arrange(result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if result.__class__ is tuple:
-            for one in result:
-                if one.__class__ is Tensor:
-                    _lay_out(one, args, keywords, several, operands, horizon)
+            for item in result:
+                if item.__class__ is Tensor:
+                    _lay_out(item, args, keywords, several, operands, horizon)
         elif result.__class__ is Tensor:
             _lay_out(result, args, keywords, mode, operands, horizon)
 
@@ -153,11 +153,11 @@ def _lay_out(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any], mo
     array = result.array
     if array.ndim <= 1 or not array.size or "out" in keywords:
         return
-    tensors = [one for one in (*args, *keywords.values()) if one.__class__ is Tensor]
+    tensors = [arg for arg in (*args, *keywords.values()) if arg.__class__ is Tensor]
     shape: Shape = array.shape
-    if not tensors or any(owner(one.array) is owner(array) for one in tensors):
+    if not tensors or any(owner(tensor.array) is owner(array) for tensor in tensors):
         return
-    if 1 not in shape and array.flags.c_contiguous and all(one.array.flags.c_contiguous for one in tensors):
+    if 1 not in shape and array.flags.c_contiguous and all(tensor.array.flags.c_contiguous for tensor in tensors):
         return
     if mode == POWER:
         mode = _of_powers(args, tensors, horizon)
@@ -166,7 +166,7 @@ def _lay_out(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any], mo
     if mode == INDEXED:
         wanted = _indexed(args, shape)
     else:
-        numbers = any(one.__class__ in NUMBERS for one in (*args[:operands], keywords.get("other")))
+        numbers = any(arg.__class__ in NUMBERS for arg in (*args[:operands], keywords.get("other")))
         wanted = _wanted(mode, shape, tensors, numbers, horizon)
     if wanted is not None and wanted != result.strides:
         meter.array(array.size)
@@ -195,7 +195,7 @@ def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horiz
     if mode in {LIKE, COPY}:
         return _like(_operand(tensors[0]), infers=mode == LIKE and horizon >= INFERS)
     operands = _promoted(tensors[::-1] if mode == SWAPPED else tensors, infers=horizon >= CASTS_INFER)
-    if not first and len(shape) == PICTURES and any(suggests_channels_last(*one) for one in operands):
+    if not first and len(shape) == PICTURES and any(suggests_channels_last(*operand) for operand in operands):
         return packed(shape, PICTURES_ORDER)
     if mode == OUT:
         return contiguous_strides(shape)
@@ -203,8 +203,8 @@ def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horiz
         del operands[0]
     if mode == LAST or (numbers and mode in {WRAPPED, SWAPPED}):
         operands.append(((), ()))
-    found = strides_of(shape, operands, first=first)
-    return strides_of(shape, [(shape, found)], first=first) if mode == TWICE else found
+    result = strides_of(shape, operands, first=first)
+    return strides_of(shape, [(shape, result)], first=first) if mode == TWICE else result
 
 
 def _indexed(args: tuple[Any, ...], shape: Shape) -> Shape | None:
@@ -213,15 +213,15 @@ def _indexed(args: tuple[Any, ...], shape: Shape) -> Shape | None:
         return None
     own, at, places, most = list(args[0].strides), 0, [], 0
     kept: list[int] = []
-    for one in args[1]:
-        if one.__class__ is not Tensor:
+    for arg in args[1]:
+        if arg.__class__ is not Tensor:
             kept.append(own[at])
             at += 1
             continue
-        mask = one.array.dtype in MASKS
+        mask = arg.array.dtype in MASKS
         places.append(len(kept))
-        at += one.ndim if mask else 1
-        most = max(most, 1 if mask else one.ndim)
+        at += arg.ndim if mask else 1
+        most = max(most, 1 if mask else arg.ndim)
     if not places:
         return None
     before = places[0] if len(set(places)) == 1 else 0
@@ -239,17 +239,17 @@ def _operand(tensor: Tensor) -> Operand:
 
 def _promoted(tensors: list[Tensor], *, infers: bool) -> list[Operand]:
     """The operands of the iteration: operands whose dtype differs from the common dtype are copied first."""
-    kinds = {one.array.dtype for one in tensors if one.array.dtype.kind != "b"}
+    kinds = {item.array.dtype for item in tensors if item.array.dtype.kind != "b"}
     if len(kinds) <= 1:
-        return [_operand(one) for one in tensors]
+        return [_operand(item) for item in tensors]
     together = dtypes.result_type(tuple(tensors)).array
-    found = []
-    for one in tensors:
-        shape, strides = _operand(one)
-        if one.array.dtype.kind != "b" and one.array.dtype != together:
+    results = []
+    for tensor in tensors:
+        shape, strides = _operand(tensor)
+        if tensor.array.dtype.kind != "b" and tensor.array.dtype != together:
             strides = _like((shape, strides), infers=infers)
-        found.append((shape, strides))
-    return found
+        results.append((shape, strides))
+    return results
 
 
 def _like(operand: Operand, *, infers: bool) -> Shape:
@@ -285,7 +285,7 @@ def order(shape: Shape, operands: Sequence[Shape], *, first: bool) -> list[int]:
         operands: the strides of each operand along all dimensions, 0 where it is broadcast.
         first: whether the first operand with different strides decides; otherwise any operand for which no swap is needed.
     """
-    found = list(range(len(shape)))[::-1]
+    result = list(range(len(shape)))[::-1]
 
     def compared(a: int, b: int) -> int:
         """1 if ``a`` comes after ``b``, -1 if before, 0 if no operand decides."""
@@ -301,16 +301,16 @@ def order(shape: Shape, operands: Sequence[Shape], *, first: bool) -> list[int]:
                 return 1
         return 0
 
-    for start in range(1, len(found)):
+    for start in range(1, len(result)):
         at = start
         for before in range(start - 1, -1, -1):
-            says = compared(found[before], found[at])
+            says = compared(result[before], result[at])
             if says > 0:
-                found[before], found[at] = found[at], found[before]
+                result[before], result[at] = result[at], result[before]
                 at = before
             elif says < 0:
                 break
-    return found
+    return result
 
 
 def packed(shape: Shape, dimensions: Sequence[int]) -> Shape:
@@ -348,10 +348,10 @@ def strides_of(shape: Shape, operands: Sequence[Operand], *, first: bool) -> Sha
         first: see :func:`order`.
     """
     rows = range(len(shape))[::-1]
-    if all(one == shape for one, _ in operands):
-        if all(_lies(one, rows) for one in operands):
+    if all(item == shape for item, _ in operands):
+        if all(_lies(operand, rows) for operand in operands):
             return contiguous_strides(shape)
-        if len(shape) == PICTURES and all(_lies(one, PICTURES_ORDER) for one in operands):
+        if len(shape) == PICTURES and all(_lies(operand, PICTURES_ORDER) for operand in operands):
             return packed(shape, PICTURES_ORDER)
         if len({strides for _, strides in operands}) == 1 and _dense(operands[0]):
             return operands[0][1]

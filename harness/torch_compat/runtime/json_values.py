@@ -140,13 +140,13 @@ class _Reading:
     def dict(self, body: Any, where: str, depth: int) -> Any:
         if not isinstance(body, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in body):
             self.wrong(where, body, "a list of [key, value]")
-        made = []
+        results = []
         for index, (key, item) in enumerate(body):
             known = self.value(key, f"{where}[{index}][0]", depth)
             if isinstance(known, list) or (isinstance(known, dict) and known.keys() & {"dict", "tuple"}):
                 self.wrong(f"{where}[{index}][0]", key, "a key that a program can use: a string or a number")
-            made.append([known, self.value(item, f"{where}[{index}][1]", depth)])
-        return made
+            results.append([known, self.value(item, f"{where}[{index}][1]", depth)])
+        return results
 
     def device(self, body: Any, where: str, _: int = 0) -> Any:
         kind, _colon, number = body.partition(":") if isinstance(body, str) else ("", "", "")
@@ -155,10 +155,10 @@ class _Reading:
         return body
 
     def dtype(self, body: Any, where: str, _: int = 0) -> Any:
-        found = named(body) if isinstance(body, str) else None
-        if found is None:
+        result = named(body) if isinstance(body, str) else None
+        if result is None:
             self.wrong(where, body, f"a dtype: {', '.join(DTYPES)}")
-        return found.name
+        return result.name
 
     def tensor(self, body: Any, where: str, _: int = 0) -> Any:
         if not isinstance(body, dict) or not {"dtype", "shape"} <= body.keys() or ("data" in body) == ("bytes" in body):
@@ -174,8 +174,8 @@ class _Reading:
         if "data" in body:
             data = body["data"]
             if not isinstance(data, list) or len(data) != count:
-                found = f"{len(data)} elements" if isinstance(data, list) else data
-                self.wrong(f"{where}.data", found, f"a flat list of {count} elements for the shape {shape}")
+                result = f"{len(data)} elements" if isinstance(data, list) else data
+                self.wrong(f"{where}.data", result, f"a flat list of {count} elements for the shape {shape}")
             raw = self._elements(dtype, data, f"{where}.data")
         else:
             try:
@@ -184,25 +184,25 @@ class _Reading:
                 self.wrong(f"{where}.bytes", body["bytes"], "base64 text")
             if len(raw) != count * dtype.itemsize:
                 self.wrong(f"{where}.bytes", f"{len(raw)} bytes", f"{count * dtype.itemsize} bytes for {dtype.name} {shape}")
-        made: Any = {
+        product: Any = {
             "dtype": dtype.name,
             "shape": shape,
             "strides": list(contiguous_strides(shape)),
             "bytes": base64.b64encode(raw).decode("ascii"),
         }
         if "strides" in body:
-            made["strides"] = self._sizes(body["strides"], f"{where}.strides")
-            if len(made["strides"]) != len(shape):
+            product["strides"] = self._sizes(body["strides"], f"{where}.strides")
+            if len(product["strides"]) != len(shape):
                 self.wrong(f"{where}.strides", body["strides"], f"{len(shape)} strides")
         for key in ("storage", "offset"):
             if key in body:
-                (made[key],) = self._sizes([body[key]], f"{where}.{key}")
-        last = last_element(shape, made["strides"], made.get("offset", 0))
+                (product[key],) = self._sizes([body[key]], f"{where}.{key}")
+        last = last_element(shape, product["strides"], product.get("offset", 0))
         if count and last >= LARGEST:
             self.wrong(where, f"a storage of {last + 1} elements", f"less than {LARGEST}")
         if body.get("requires_grad"):
-            made["requires_grad"] = True
-        return made
+            product["requires_grad"] = True
+        return product
 
     def _sizes(self, value: Any, where: str) -> list[int]:
         if (
@@ -280,10 +280,10 @@ def _shown_tensor(body: dict[str, Any]) -> dict[str, Any]:
         return {key: body[key] for key in ("dtype", "shape", "bytes") if key in body}
     array = elements(base64.b64decode(body["bytes"]), dtype.numpy)
     if dtype.category == 3:
-        data: list[Any] = [[number(one.real), number(one.imag)] for one in array.astype(np.complex128).tolist()]
+        data: list[Any] = [[number(item.real), number(item.imag)] for item in array.astype(np.complex128).tolist()]
     elif dtype.category == 2:
         with np.errstate(all="ignore"):  # widening a signaling NaN warns
-            data = [number(one) for one in array.astype(np.float64).tolist()]
+            data = [number(item) for item in array.astype(np.float64).tolist()]
     else:
         data = array.tolist()
     return {"dtype": body["dtype"], "shape": body["shape"], "data": data}

@@ -106,8 +106,8 @@ class Meter(threading.local):
         Raises:
             Raised: always.
         """
-        said = f"the program needs more memory than the limit: a tensor of {count if count < 1 << 64 else hex(count)[:40]} elements; the limit is {self.limits.elements}"
-        raise Exhausted(said, code="too-large")
+        message = f"the program needs more memory than the limit: a tensor of {count if count < 1 << 64 else hex(count)[:40]} elements; the limit is {self.limits.elements}"
+        raise Exhausted(message, code="too-large")
 
     def read(self, count: int) -> None:
         """Pay for the elements of a tensor that an operator reads.
@@ -163,8 +163,8 @@ class Meter(threading.local):
         if not self._most:
             self._most = resident + self.limits.memory
         if resident + more > self._most:
-            said = f"the program needs more memory than the limit: more than {self.limits.memory} bytes"
-            raise Exhausted(said, code="memory-limit")
+            message = f"the program needs more memory than the limit: more than {self.limits.memory} bytes"
+            raise Exhausted(message, code="memory-limit")
 
 
 meter = Meter()

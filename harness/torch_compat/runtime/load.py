@@ -54,8 +54,8 @@ def load(
         if archive.container == "flatbuffer":
             return Module(Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path), table))
         if not isinstance(archive, ZipArchive):
-            said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
-            raise Unsupported(said, where=str(archive.path), code="no-source")
+            message = f"is a {archive.container}: only zip archives with TorchScript source can be run"
+            raise Unsupported(message, where=str(archive.path), code="no-source")
         archive.verify()  # all bytes that a checksum covers: the reference reader never computes with damaged data
         if archive.damage:
             first = archive.damage[0]
@@ -91,5 +91,5 @@ def _refuse(archive: Archive, horizon: Horizon) -> None:
         slip = slips.in_place_of_refusing(facts, horizon.release)
         if slip is not None:
             raise slips.DiesLoading(slip, horizon.name, str(archive.path))
-        why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
+        why = "; ".join(f"{reason.needs} ({reason.because})" for reason in needs.reasons[:2]) or "no release reads it"
         raise Refused(f"{horizon.name} cannot read this: {why}", where=str(archive.path), code="needs")

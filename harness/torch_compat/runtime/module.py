@@ -49,8 +49,8 @@ class Module:
     @property
     def methods(self) -> dict[str, FunctionInfo]:
         """The methods of the module, by name."""
-        found: dict[str, FunctionInfo] = self.object.info.methods
-        return found
+        results: dict[str, FunctionInfo] = self.object.info.methods
+        return results
 
     def run(self, method: str, args: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None, *, hooks: bool = False) -> Any:
         """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
@@ -119,11 +119,11 @@ class Module:
             return
         known = {id(value) for value in given}
         if program.version < TAGGED:
-            known |= {id(value) for _, one in _modules(self.object, "") for value in one.__dict__.values()}
+            known |= {id(value) for _, item in _modules(self.object, "") for value in item.__dict__.values()}
         if _in_tuple(result, known):
             program.slips.meet(DICTIONARY)
-            said = "Cannot create dict for key type 'Dynamic<64>': 1.11 cannot convert a dict in a tuple to Python"
-            raise Raised(said, code="RuntimeError")
+            message = "Cannot create dict for key type 'Dynamic<64>': 1.11 cannot convert a dict in a tuple to Python"
+            raise Raised(message, code="RuntimeError")
 
     def _bind(self, info: FunctionInfo, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         parameters, types = info.parameters[1:], info.types()[1:]
@@ -151,8 +151,8 @@ class Module:
         """``(name, "parameter" or "buffer", tensor)`` of the module and its submodules, each tensor once, parameters first."""
         for kind in ("parameter", "buffer"):
             seen: set[int] = set()
-            for prefix, one in _modules(self.object, ""):
-                for name, value in _own(self, one, kind):
+            for prefix, item in _modules(self.object, ""):
+                for name, value in _own(self, item, kind):
                     if id(value) not in seen:
                         seen.add(id(value))
                         yield prefix + name, kind, value
@@ -179,14 +179,14 @@ def begin(module: Module) -> None:
     meter.begin(module.program.limits)
 
 
-def _own(module: Module, one: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
+def _own(module: Module, item: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
     """The parameters or the buffers of a module, without those of its submodules."""
     mobile = (
         module.program.mobile
     )  # the lite interpreter reads no source: without a list of buffers in the source, each tensor may be a buffer
-    said_only = (one.info.says_buffers if mobile else False) or (module.program.horizon.release >= BUFFERS_SAID and not mobile)
-    found = ((name, getattr(one, "a_" + name, None)) for name in _names(one, kind, said_only))
-    return [(name, value) for name, value in found if value.__class__ in {Tensor, OpaqueTensor}]
+    said_only = (item.info.says_buffers if mobile else False) or (module.program.horizon.release >= BUFFERS_SAID and not mobile)
+    results = ((name, getattr(item, "a_" + name, None)) for name in _names(item, kind, said_only))
+    return [(name, value) for name, value in results if value.__class__ in {Tensor, OpaqueTensor}]
 
 
 def own_state(module: Module, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
@@ -196,8 +196,8 @@ def own_state(module: Module, one: ScriptObject) -> list[tuple[str, Tensor | Opa
 
 def state_items(module: Module) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
     """The items of ``state_dict`` in its order; a tensor that several modules share occurs several times."""
-    for path, one in submodules(module):
-        for name, value in own_state(module, one):
+    for path, item in submodules(module):
+        for name, value in own_state(module, item):
             yield path + name, value
 
 
@@ -205,22 +205,22 @@ def submodules(module: Module) -> Iterator[tuple[str, ScriptObject]]:
     """``(path, module)`` of the module itself and of all its descendants, once for each path that leads to a module."""
     stack: list[tuple[str, ScriptObject]] = [("", module.object)]
     while stack:
-        path, one = stack.pop()
+        path, item = stack.pop()
         module.program.steps.tick()
-        yield path, one
-        stack += [(f"{path}{name}.", child) for name, child in reversed(children(one))]
+        yield path, item
+        stack += [(f"{path}{name}.", child) for name, child in reversed(children(item))]
 
 
 def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptObject]]:
     seen: set[int] = set()
     stack = [(prefix, object_)]
     while stack:
-        at, one = stack.pop()
-        if id(one) in seen:
+        at, item = stack.pop()
+        if id(item) in seen:
             continue
-        seen.add(id(one))
-        yield at, one
-        stack += [(f"{at}{name}.", value) for name, value in reversed(children(one))]
+        seen.add(id(item))
+        yield at, item
+        stack += [(f"{at}{name}.", value) for name, value in reversed(children(item))]
 
 
 def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
@@ -259,12 +259,12 @@ def _hooked(object_: ScriptObject, info: FunctionInfo, given: list[Any]) -> Any:
     cls: ClassInfo = object_.info
     inputs: Any = tuple(given)
     for name in cls.pre_hooks:
-        found = cls.methods[name].call(object_, inputs)
-        if found is not None:
-            inputs = found if found.__class__ is tuple else (found,)
+        outcome = cls.methods[name].call(object_, inputs)
+        if outcome is not None:
+            inputs = outcome if outcome.__class__ is tuple else (outcome,)
     result = info.call(object_, *inputs)
     for name in cls.hooks:
-        found = cls.methods[name].call(object_, inputs, result)
-        if found is not None:
-            result = found
+        outcome = cls.methods[name].call(object_, inputs, result)
+        if outcome is not None:
+            result = outcome
     return result

@@ -42,7 +42,7 @@ def refuses_narrowing(release: Release) -> bool:
 
 def present_tensors(release: Release, args: Iterable[Any]) -> tuple[bool, ...]:
     """Which arguments a release knows to be tensors, regardless of their declared types."""
-    return tuple(one.__class__ is Tensor for one in args) if release < SPECIALIZED else ()
+    return tuple(arg.__class__ is Tensor for arg in args) if release < SPECIALIZED else ()
 
 
 class Narrowing:
@@ -139,7 +139,7 @@ class _Walk:
             if declared == OPTIONAL and passed == TENSOR:
                 declared = TENSOR
             types[arg.arg] = passed if declared == ANY else self.program.known(declared)
-        key = id(node), str([str(one) for one in types.values()])
+        key = id(node), str([str(type_) for type_ in types.values()])
         if key not in self._seen:
             self._seen.add(key)
             self._block(node.body, types)
@@ -152,11 +152,11 @@ class _Walk:
                     pairs = list(zip(target.elts, value.elts, strict=True))
                 else:
                     pairs = [(target, value)]
-                for place, one in pairs:
-                    made = self._type(one, types)
+                for place, item in pairs:
+                    result = self._type(item, types)
                     for name in ast.walk(place):
                         if isinstance(name, ast.Name):
-                            types[name.id] = made if name is place else None
+                            types[name.id] = result if name is place else None
                 continue
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
@@ -196,7 +196,7 @@ class _Walk:
         if name == "uninitialized":
             return None
         receiver = self._type(node.func.value, types) if isinstance(node.func, ast.Attribute) else None
-        given = [self._type(one, types) for one in node.args]
+        given = [self._type(arg, types) for arg in node.args]
         callee, class_name, bound = self.program.callee(node, receiver)
         if callee is None:
             return None

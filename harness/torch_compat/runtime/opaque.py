@@ -64,19 +64,19 @@ def pickled(value: PickledTensor, dtype: Dtype, base: Array, part: Callable[[Any
     bits = PACKED.get(dtype.name)
     if bits is None:
         kind = ELEMENTS.get(dtype.name) or arrays.sized_dtype("|", f"V{dtype.itemsize}")
-        found = arrays.view(base, kind, value.shape, value.strides or (), value.offset, where=where)
+        result = arrays.view(base, kind, value.shape, value.strides or (), value.offset, where=where)
     else:
         length = -(-value.numel * bits // 8)
         if value.offset or value.strides != arrays.contiguous_strides(value.shape):
             raise Unsupported(f"has a tensor that is only a part of a storage of {dtype.name}", where=where, code="packed-view")
         if length > base.size:
-            said = f"contains {base.size} bytes; a tensor of {dtype.name} and shape {value.shape} needs {length}"
-            raise Corrupt(said, where=where, code="storage-too-short")
-        found = base[:length]
-    parts = {"bytes": found} if value.quantizer is None else {"elements": found, **_quantizer(value.quantizer, part, where)}
-    made = OpaqueTensor(STRIDED, dtype, tuple(value.shape), parts)
-    made.requires_grad = value.requires_grad
-    return made
+            message = f"contains {base.size} bytes; a tensor of {dtype.name} and shape {value.shape} needs {length}"
+            raise Corrupt(message, where=where, code="storage-too-short")
+        result = base[:length]
+    parts = {"bytes": result} if value.quantizer is None else {"elements": result, **_quantizer(value.quantizer, part, where)}
+    product = OpaqueTensor(STRIDED, dtype, tuple(value.shape), parts)
+    product.requires_grad = value.requires_grad
+    return product
 
 
 def _quantizer(quantizer: tuple[Any, ...], part: Callable[[Any], Any], where: str) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def _quantizer(quantizer: tuple[Any, ...], part: Callable[[Any], Any], where: st
             if zero_points.array.dtype.kind == "f":  # the only difference between the schemes in torch
                 scheme = "per_channel_affine_float_qparams"
             return {"scheme": scheme, "scales": scales, "zero_points": zero_points, "axis": quantizer[3]}
-    said = "has a quantized tensor whose scales and zero points are neither numbers nor plain tensors"
-    raise Corrupt(said, where=where, code="bad-tensor")
+    message = "has a quantized tensor whose scales and zero points are neither numbers nor plain tensors"
+    raise Corrupt(message, where=where, code="bad-tensor")
 
 
 def _channels(item: Any, part: Callable[[Any], Any]) -> Tensor | None:
@@ -101,5 +101,5 @@ def _channels(item: Any, part: Callable[[Any], Any]) -> Tensor | None:
         if kinds == {float}:
             return Tensor(np.array(item, np.float64))
         return Tensor(np.array(item, np.int64)) if kinds == {int} and all(-INT64 <= number < INT64 for number in item) else None
-    made = part(item) if item.__class__ is PickledTensor else None
-    return made if made.__class__ is Tensor else None
+    result = part(item) if item.__class__ is PickledTensor else None
+    return result if result.__class__ is Tensor else None

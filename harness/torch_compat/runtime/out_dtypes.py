@@ -59,7 +59,7 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
     if keywords.get("dtype") is not None:
         return  # calls with an explicit dtype were not recorded
     if keywords.get("out_int32"):
-        copied = horizon < COMPARED_SINCE and any(one.__class__ in NUMBERS for one in args[:2])
+        copied = horizon < COMPARED_SINCE and any(arg.__class__ in NUMBERS for arg in args[:2])
         if targets["out"].dtype.name != "int32" and not copied:
             raise _unexpected("int32", targets["out"])
     elif is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
@@ -68,7 +68,7 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
         return
     elif (known := written(f"aten::{name}", horizon)) is not None and not _is_alone(name, args):
         if _has_one_element(name, args):  # every floating-point and complex dtype is accepted
-            targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}
+            targets = {word: target for word, target in targets.items() if target.dtype.category < FLOATING}
         _refuse_unaccepted(known, targets, args, plain)
 
 
@@ -98,22 +98,22 @@ def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tu
         *_tensors(keywords.values()),
     ]
     numbers = [value for value in (*args, *keywords.values()) if value.__class__ is float or value.__class__ is complex]
-    kinds = {one.dtype for one in data}
+    kinds = {byte.dtype for byte in data}
     if kinds and (len(kinds) > 1 or numbers):
         kinds.add(
             dtypes.result_type([*data, *numbers])
         )  # a call refused for its dtypes is refused for the promoted dtype as well
-    ranks = tuple(one.array.ndim for one in data)
-    empty = any(not one.array.size for one in data)
+    ranks = tuple(byte.array.ndim for byte in data)
+    empty = any(not byte.array.size for byte in data)
     words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
     for word, target in targets.items():
         if empty and target.dtype in kinds:
             continue
         accepted = [
-            known.accepts(word, one, target.dtype.name, ranks, len(args), words, empty=empty)
-            for one in ([kind.name for kind in kinds] if kinds else [NO_DATA])
+            known.accepts(word, name, target.dtype.name, ranks, len(args), words, empty=empty)
+            for name in ([kind.name for kind in kinds] if kinds else [NO_DATA])
         ]
-        if accepted and all(one is False for one in accepted):
+        if accepted and all(item is False for item in accepted):
             raise _unexpected(" or ".join(sorted(kind.name for kind in kinds)) or "of its own", target)
 
 
@@ -126,4 +126,4 @@ def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
         if value.__class__ is Tensor:
             yield value
         elif value.__class__ is list:
-            yield from (one for one in value if one.__class__ is Tensor)
+            yield from (item for item in value if item.__class__ is Tensor)

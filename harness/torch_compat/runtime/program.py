@@ -144,8 +144,8 @@ class Program:
             raise Corrupt(f"states version {text[:20]!r}", where=self.path, code="bad-version")
         version = int(text)
         if not self.horizon.reads("file-format", version):
-            said = f"has file format version {version}, which {self.horizon.name} does not read"
-            raise Refused(said, where=self.path, code="file-format")
+            message = f"has file format version {version}, which {self.horizon.name} does not read"
+            raise Refused(message, where=self.path, code="file-format")
         return version
 
     @property
@@ -171,12 +171,12 @@ class Program:
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
         """The fast form of an operator for loops; None if the release or an upgrader changes the operator."""
-        found = QUICK.get(name)
-        if found is None or found.arguments != arguments or self.upgraders.find(name, self.version) is not None:
+        result = QUICK.get(name)
+        if result is None or result.arguments != arguments or self.upgraders.find(name, self.version) is not None:
             return None
         operator = registry.resolve(name, self.horizon.release)
         around = self.slips.around(name, operator)  # deferred results are tensors, which the operator itself handles
-        return found.made(around) if around is operator or self.slips.waits(name) else None
+        return result.made(around) if around is operator or self.slips.waits(name) else None
 
     @property
     def itself(self) -> frozenset[type]:
@@ -217,12 +217,12 @@ class Program:
         """The tensor at an index of ``CONSTANTS``."""
         if self._constants is None:
             if "constants.pkl" in self._names:
-                found = unpickle(
+                result = unpickle(
                     self._open.view("constants.pkl"), where=f"{self.path}, record 'constants.pkl'", allowance=self._allowance
                 ).value
-                if found.__class__ not in {tuple, list}:
+                if result.__class__ not in {tuple, list}:
                     raise Corrupt("constants.pkl is not a tuple", where=self.path, code="constants")
-                self._constants = [self._value(item, "constants/") for item in found]
+                self._constants = [self._value(item, "constants/") for item in result]
             else:
                 self._constants = self._table
         if index >= len(self._constants):
@@ -299,8 +299,8 @@ class Program:
 
     def _load_flatbuffer(self, archive: Flatbuffer) -> ScriptObject:
         if not self.horizon.reads("bytecode", archive.bytecode):
-            said = f"has bytecode version {archive.bytecode}, which {self.horizon.name} does not read"
-            raise Refused(said, where=self.path, code="bytecode")
+            message = f"has bytecode version {archive.bytecode}, which {self.horizon.name} does not read"
+            raise Refused(message, where=self.path, code="bytecode")
         if not archive.names:
             raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
         self.version = archive.version
@@ -320,30 +320,30 @@ class Program:
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
             raise Refused(f"names {name}, which is not a class in the source", where=self.path, code="source")
-        made = info.python()
+        result = info.python()
         if by_state:
-            self._set_state(made, info, state)
+            self._set_state(result, info, state)
         else:
-            self._set_attributes(made, info, attributes or {})
-        return made
+            self._set_attributes(result, info, attributes or {})
+        return result
 
-    def _set_state(self, made: Any, info: ClassInfo, state: Any) -> None:
+    def _set_state(self, value: Any, info: ClassInfo, state: Any) -> None:
         if "__setstate__" not in info.methods:
             raise Refused(f"{info.qualified_name} has no __setstate__", where=self.path, code="source")
         try:
-            made.m___setstate__(state)
+            value.m___setstate__(state)
         except HarnessError:
             raise
         except Exception as error:
             raise translated(error) from error
 
-    def _set_attributes(self, made: Any, info: ClassInfo, attributes: dict[Any, Any]) -> None:
+    def _set_attributes(self, value: Any, info: ClassInfo, attributes: dict[Any, Any]) -> None:
         for name, item in attributes.items():
             if not isinstance(name, str):
                 raise Refused(f"has an attribute whose name is not a string: {name!r}", where=self.path, code="pickle")
-            made.__dict__["a_" + name] = item
+            value.__dict__["a_" + name] = item
         for name in info.parameters:
-            tensor = made.__dict__.get("a_" + name)
+            tensor = value.__dict__.get("a_" + name)
             if tensor.__class__ is Tensor:
                 tensor.is_parameter = True
 
@@ -358,17 +358,17 @@ class Program:
             if self.horizon.release != registry.NEWEST:
                 self.bytecode = self._bytecode(archive)
             self.notes.append("run from the TorchScript source that it contains, not from its bytecode")
-        found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
-        value = self._value(found, "data/")
+        result = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
+        value = self._value(result, "data/")
         if not isinstance(value, ScriptObject):
             raise Refused(f"data.pkl contains {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return value
 
     def _bytecode(self, archive: ZipArchive) -> int:
-        found = unpickle(
+        result = unpickle(
             archive.view("bytecode.pkl"), where=f"{self.path}, record 'bytecode.pkl'", allowance=self._allowance
         ).value
-        return found[0] if isinstance(found, tuple) and found and found[0].__class__ is int else 0
+        return result[0] if isinstance(result, tuple) and result and result[0].__class__ is int else 0
 
     def _value(self, value: Any, folder: str) -> Any:
         """Convert a value of a pickle to a value of the program. Objects that are shared in the pickle stay shared."""
@@ -389,8 +389,8 @@ class Program:
             tensor = self._tensors[id(value)] = self._tensor(value, folder)
             return tensor
         if kind is Described:
-            made = self._tensors[id(value)] = self._described(value, folder)
-            return made
+            product = self._tensors[id(value)] = self._described(value, folder)
+            return product
         if isinstance(value, dict):
             return self._dict(value, folder)
         if isinstance(value, list):
@@ -399,25 +399,25 @@ class Program:
             items.extend(self._value(item, folder) for item in value)
             return items
         if isinstance(value, tuple):
-            made = self._tensors[id(value)] = tuple(self._value(item, folder) for item in value)
-            return made
+            product = self._tensors[id(value)] = tuple(self._value(item, folder) for item in value)
+            return product
         if kind is PickledDevice:
             return Device(value.type, value.index)
         if kind is Global and value.module == "torch":
-            found = dtypes.named(value.name)
-            if found is not None:
-                return found.code
+            result = dtypes.named(value.name)
+            if result is not None:
+                return result.code
         raise Unsupported(f"contains {kind.__name__}, which programs cannot contain", where=self.path, code="value")
 
     def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        self._tensors[id(value)] = made
+        results: dict[Any, Any] = {}
+        self._tensors[id(value)] = results
         items = {checked_key(self._value(k, folder)): self._value(v, folder) for k, v in value.items()}
         if self.horizon.release < SIGNED_BYTES_UNTIL:
             order = hash_order.unordered_map if self.horizon.release < Release("1.2.0") else hash_order.flat_hash_map
             items = {key: items[key] for key in order(list(items))}
-        made.update(items)
-        return made
+        results.update(items)
+        return results
 
     def _described(self, value: Described, folder: str) -> Any:
         target = value.target
@@ -449,17 +449,17 @@ class Program:
         if issubclass(info.python, NamedTupleValue):
             items = value.args[0] if len(value.args) == 1 and isinstance(value.args[0], tuple) else value.args
             return info.python(*(self._value(item, folder) for item in items))
-        made = info.python()
-        self._tensors[id(value)] = made
+        result = info.python()
+        self._tensors[id(value)] = result
         self._kept.append(value)
         state = self._value(value.state, folder)
         if "__setstate__" in info.methods:
-            self._set_state(made, info, state)
+            self._set_state(result, info, state)
         elif isinstance(state, dict):
-            self._set_attributes(made, info, state)
+            self._set_attributes(result, info, state)
         elif state is not None:
             raise Refused(f"an object of {target.path} has a state that is not a dictionary", where=self.path, code="pickle")
-        return made
+        return result
 
     def _argument(self, value: Described) -> Any:
         """The first argument of a call that requires an argument."""
@@ -478,21 +478,21 @@ class Program:
         base = self._storage(value.storage, folder, dtype)
         where = f"{self.path}, record {folder + value.storage.key!r}"
         if base.nbytes < value.storage.nbytes:
-            said = f"contains {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
-            raise Corrupt(said, where=where, code="size-disagrees")
+            message = f"contains {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
+            raise Corrupt(message, where=where, code="size-disagrees")
         if dtype.numpy is None or value.quantizer:
             return opaque.pickled(value, dtype, base, lambda part: self._value(part, folder), where)
         array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
-        made = Tensor(array, value.requires_grad)
-        made.root = array
-        return made
+        result = Tensor(array, value.requires_grad)
+        result.root = array
+        return result
 
     def _storage(self, storage: Storage, folder: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
         key = folder + storage.key
-        found = self._storages.get(key)
-        if found is None:
-            found = self._storages[key] = self._bytes(key, dtype)
-        return found
+        result = self._storages.get(key)
+        if result is None:
+            result = self._storages[key] = self._bytes(key, dtype)
+        return result
 
     def _bytes(self, record: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
         if record not in self._names:
@@ -566,35 +566,35 @@ class Program:
             if self.slips.has(STORE):
                 for method in storing_methods(bytes(self._open.view(record))) & info.methods.keys():
                     info.methods[method].call = self.slips.stores
-            space |= {f"m_{one}": function.call for one, function in unit.functions.items()}
+            space |= {f"m_{entry}": function.call for entry, function in unit.functions.items()}
         info.python = type(name or "Module", (ScriptObject,), space)
-        made: ScriptObject = info.python()
+        result: ScriptObject = info.python()
         state = described.get("getStateAttributeId")
         if state is not None:  # the class's own __setstate__ sets everything else
             if described.get("parameters") and self.horizon.release < Release("1.3.0"):
                 raise Refused("has both parameters and a state, which 1.2 writes but cannot read", where=self.path, code="state")
-            for one in described.get("parameters", ()):
-                (info.buffers if one.get("isBuffer") else info.parameters).append(one["name"])
-            for one in described.get("attributes", ()):
-                info.attributes[one["name"]] = ast.Constant(one["type"])
-            self._set_submodules(made, described, values, qualified, depth)
-            self._set_state(made, info, values[json_integer(state)])
-            return made
-        for one in described.get("parameters", ()):
-            tensor = self._table_entry(json_integer(one["tensorId"]))
-            if one.get("isBuffer"):
-                info.buffers.append(one["name"])
-                info.attributes[one["name"]] = ast.Name("Tensor")
+            for item in described.get("parameters", ()):
+                (info.buffers if item.get("isBuffer") else info.parameters).append(item["name"])
+            for item in described.get("attributes", ()):
+                info.attributes[item["name"]] = ast.Constant(item["type"])
+            self._set_submodules(result, described, values, qualified, depth)
+            self._set_state(result, info, values[json_integer(state)])
+            return result
+        for item in described.get("parameters", ()):
+            tensor = self._table_entry(json_integer(item["tensorId"]))
+            if item.get("isBuffer"):
+                info.buffers.append(item["name"])
+                info.attributes[item["name"]] = ast.Name("Tensor")
             else:
-                info.parameters.append(one["name"])
-            tensor.is_parameter = not one.get("isBuffer")
-            made.__dict__["a_" + one["name"]] = tensor
-        for one in described.get("attributes", ()):
-            info.attributes[one["name"]] = ast.Constant(one["type"])
-            made.__dict__["a_" + one["name"]] = values[json_integer(one["id"])]
-        self._set_submodules(made, described, values, qualified, depth)
-        return made
+                info.parameters.append(item["name"])
+            tensor.is_parameter = not item.get("isBuffer")
+            result.__dict__["a_" + item["name"]] = tensor
+        for item in described.get("attributes", ()):
+            info.attributes[item["name"]] = ast.Constant(item["type"])
+            result.__dict__["a_" + item["name"]] = values[json_integer(item["id"])]
+        self._set_submodules(result, described, values, qualified, depth)
+        return result
 
-    def _set_submodules(self, made: ScriptObject, described: dict[str, Any], values: Any, qualified: str, depth: int) -> None:
-        for one in described.get("submodules", ()):
-            made.__dict__["a_" + str(one["name"])] = self._json_module(one, values, qualified, depth + 1)
+    def _set_submodules(self, value: ScriptObject, described: dict[str, Any], values: Any, qualified: str, depth: int) -> None:
+        for item in described.get("submodules", ()):
+            value.__dict__["a_" + str(item["name"])] = self._json_module(item, values, qualified, depth + 1)

@@ -103,8 +103,8 @@ def state_shown(tensors: Iterable[tuple[str, str, Any]], encode: Encode) -> dict
     return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
 
 
-def _original_name(one: ScriptObject) -> str:
-    return text_out(one.qualified_name.rpartition(".")[2])
+def _original_name(item: ScriptObject) -> str:
+    return text_out(item.qualified_name.rpartition(".")[2])
 
 
 def _given(args: Arguments, position: int, default: Any) -> Any:
@@ -128,9 +128,9 @@ def _train(module: Module, args: Arguments, encode: Encode) -> Any:
         mode = mode.item()
     if mode is not None and mode.__class__ not in {bool, int, float, complex}:
         raise Raised("Unable to cast Python instance to C++ type bool", code="RuntimeError")
-    for _, one in submodules(module):
-        if "a_training" in one.__dict__:
-            one.__dict__["a_training"] = bool(mode)
+    for _, item in submodules(module):
+        if "a_training" in item.__dict__:
+            item.__dict__["a_training"] = bool(mode)
     return _itself(module, encode)
 
 
@@ -154,12 +154,12 @@ def _state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
         raise Raised("'dict' object has no attribute '_metadata'", code="AttributeError")
     if prefix.__class__ is not str:
         raise Raised(f'can only concatenate str (not "{type(prefix).__name__}") to str', code="TypeError")
-    found = {} if destination is None else destination
+    result = {} if destination is None else destination
     for path, tensor in state_items(module):
-        found[prefix + path] = tensor if keep else _detached(tensor)
+        result[prefix + path] = tensor if keep else _detached(tensor)
     if destination is not None:
-        return encode(found)
-    return {"object": {"type": "collections.OrderedDict", "state": encode(found)}}
+        return encode(result)
+    return {"object": {"type": "collections.OrderedDict", "state": encode(result)}}
 
 
 def _detached(tensor: Tensor | OpaqueTensor) -> Tensor | OpaqueTensor:
@@ -178,26 +178,26 @@ def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
-    for path, one in submodules(module):
-        own = dict(own_state(module, one))
+    for path, item in submodules(module):
+        own = dict(own_state(module, item))
         for name, tensor in own.items():
             if path + name in state:
                 _load(module, path + name, tensor, state[path + name], errors)
             else:
                 missing.append(path + name)
-        unexpected += _unexpected(module, path, set(own), {name for name, _ in children(one)}, state)
+        unexpected += _unexpected(module, path, set(own), {name for name, _ in children(item)}, state)
     if strict and (missing or unexpected):
         errors.append(f"Missing keys: {missing}. Unexpected keys: {unexpected}.")
     if errors:
         raise Raised(f"Error(s) in loading state_dict for RecursiveScriptModule: {' '.join(errors)[:200]}", code="RuntimeError")
-    keys = [list(map(encode, one)) for one in (missing, unexpected)]
+    keys = [list(map(encode, entry)) for entry in (missing, unexpected)]
     name = "IncompatibleKeys" if module.program.horizon.release < OWN_KEYS else "_IncompatibleKeys"
     return {"object": {"type": f"torch.nn.modules.module.{name}", "state": keys}}
 
 
 def _unexpected(module: Module, path: str, own: set[str], children: set[str], state: dict[str, Any]) -> list[str]:
     """The keys below the path of a module that it does not have."""
-    found = []
+    results = []
     for key in state:
         if not key.startswith(path):
             continue
@@ -207,8 +207,8 @@ def _unexpected(module: Module, path: str, own: set[str], children: set[str], st
         else:
             known = head in (children if dot else own)
         if not known:
-            found.append(key)
-    return found
+            results.append(key)
+    return results
 
 
 def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, errors: list[str]) -> None:
@@ -246,18 +246,18 @@ def _converted(module: Module, dtype: Dtype | None, *, numbers: bool = False) ->
     if dtype is None:
         return
     to = registry.resolve("aten::to", module.program.horizon.release)
-    for _, one in submodules(module):
-        for name, tensor in own_state(module, one):
+    for _, item in submodules(module):
+        for name, tensor in own_state(module, item):
             if tensor.__class__ is not Tensor or not (numbers or tensor.dtype.category >= dtypes.FLOAT32.category):
                 continue
-            made = to(Tensor(tensor.array), dtype.code).array
-            if made is tensor.array:
+            result = to(Tensor(tensor.array), dtype.code).array
+            if result is tensor.array:
                 continue
-            if name in one.info.parameters:
-                tensor.array = tensor.root = made
+            if name in item.info.parameters:
+                tensor.array = tensor.root = result
             else:
-                fresh = one.__dict__["a_" + name] = Tensor(made)
-                fresh.root = made
+                fresh = item.__dict__["a_" + name] = Tensor(result)
+                fresh.root = result
 
 
 def _converting(name: str) -> Callable[[Module, Arguments, Encode], Any]:
@@ -346,9 +346,9 @@ def _repr(module: Module, args: Arguments, encode: Encode) -> Any:
     return _shown(module, module.object)
 
 
-def _shown(module: Module, one: ScriptObject) -> str:
-    inside = [f"({name}): {_shown(module, child)}".replace("\n", "\n  ") for name, child in children(one)]
-    extra = f"original_name={_original_name(one)}"
+def _shown(module: Module, item: ScriptObject) -> str:
+    inside = [f"({name}): {_shown(module, child)}".replace("\n", "\n  ") for name, child in children(item)]
+    extra = f"original_name={_original_name(item)}"
     return f"RecursiveScriptModule({extra})" if not inside else "\n  ".join(["RecursiveScriptModule(", extra, *inside]) + "\n)"
 
 

@@ -93,10 +93,10 @@ def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bo
     def register(function: Function) -> Function:
         for name in names:
             versions = registered.setdefault(name, {}).setdefault(of, [])
-            if any(one.since == first for one in versions):
+            if any(version.since == first for version in versions):
                 raise ValueError(f"{name} of {of} since {since} is registered twice")
             versions.append(Version(first, function, gradient and of == "tensor"))
-            versions.sort(key=lambda one: one.since)
+            versions.sort(key=lambda version: version.since)
         return function
 
     return register

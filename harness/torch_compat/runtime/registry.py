@@ -59,7 +59,7 @@ def known() -> dict[str, dict[str, tuple[Release, ...]]]:
     """All registered operators: kinds of the first argument, and the releases at which the versions start."""
     _discover()
     return {
-        name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
+        name: {kind: tuple(version.since for version in versions) for kind, versions in sorted(kinds.items())}
         for name, kinds in sorted(registration.registered.items())
     }
 
@@ -88,7 +88,7 @@ def _version(version: Version) -> dict[str, Any]:
     """The start release, the source location, and the first docstring line of a version or of the function that makes it (or None)."""
     function = inspect.unwrap(version.function)
     maker = getattr(sys.modules[function.__module__], function.__qualname__.partition(".")[0], None)
-    documented = next((found for one in (function, maker) if (found := inspect.getdoc(one))), None)
+    documented = next((result for item in (function, maker) if (result := inspect.getdoc(item))), None)
     return {
         "since": str(version.since),
         "file": function.__module__.removeprefix("torch_compat.").replace(".", "/") + ".py",
@@ -103,11 +103,11 @@ def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
     Raises:
         Unsupported: the operator is not implemented; the message names it.
     """
-    found = _resolved.get((name, horizon))
-    if found is None:
+    result = _resolved.get((name, horizon))
+    if result is None:
         _discover()
-        found = _resolved[name, horizon] = _dispatcher(name, horizon)
-    return found
+        result = _resolved[name, horizon] = _dispatcher(name, horizon)
+    return result
 
 
 def lacking(error: Unsupported) -> Callable[..., Any]:
@@ -125,8 +125,8 @@ def _discover() -> None:
         return
     from torch_compat.runtime import operators  # noqa: PLC0415 - they import this module
 
-    for found in pkgutil.iter_modules(operators.__path__):
-        importlib.import_module(f"{operators.__name__}.{found.name}")  # our own files only
+    for module in pkgutil.iter_modules(operators.__path__):
+        importlib.import_module(f"{operators.__name__}.{module.name}")  # our own files only
     _discovered = True
 
 
@@ -134,7 +134,7 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
     calls: dict[str, Callable[..., Any]] = {}
     names: dict[str, str] = {}  # names of the first parameters
     for kind, versions in registration.registered.get(name, {}).items():
-        usable = [one for one in versions if one.since <= horizon]
+        usable = [item for item in versions if item.since <= horizon]
         if usable:
             version = usable[-1]
             names[kind] = next(iter(inspect.signature(version.function).parameters), "")
@@ -173,17 +173,17 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
         if not args:
             return found_by_keyword(keywords)(**keywords)
         first = args[0]
-        found = by_class.get(first.__class__, rest)
-        if found is scalar and tensor is not None and scalar is not None:
+        result = by_class.get(first.__class__, rest)
+        if result is scalar and tensor is not None and scalar is not None:
             second = args[1] if len(args) > 1 else keywords.get("other")
             if second.__class__ is Tensor:
-                found = tensor
-        if found is None:
+                result = tensor
+        if result is None:
             raise Unsupported(
                 f"the reference reader does not support the operator {name} for a value of type {type(first).__name__}",
                 code="operator",
             )
-        return found(*args, **keywords)
+        return result(*args, **keywords)
 
     return dispatch
 
@@ -290,8 +290,8 @@ def _relate(result: Any, source: Tensor, name: str) -> None:
             result.of_leaf = source.is_leaf or source.of_leaf
             result.of_several = name or source.of_several
     elif result.__class__ is list or result.__class__ is tuple:
-        for one in result:
-            _relate(one, source, name or "several")
+        for item in result:
+            _relate(item, source, name or "several")
 
 
 LOOKS = frozenset({
@@ -303,7 +303,7 @@ LOOKS = frozenset({
 
 def _without_numbers(name: str, value: Any) -> Unsupported:
     """The error for an operator on values that gets a tensor without an array."""
-    drawn = next((one.parts["drawn"] for one in (value,) if one.__class__ is OpaqueTensor and "drawn" in one.parts), None)
+    drawn = next((item.parts["drawn"] for item in (value,) if item.__class__ is OpaqueTensor and "drawn" in item.parts), None)
     if drawn is not None:
         return Unsupported(f"the reference reader does not support random numbers: {drawn}", code="operator")
     return Unsupported(
@@ -347,10 +347,10 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             elif cls is list or cls is tuple:
                 if items is not None and not items.issuperset(map(type, value)):
                     raise border.refuse(args)
-                if any(one.__class__ is OpaqueTensor for one in value):
+                if any(item.__class__ is OpaqueTensor for item in value):
                     raise _without_numbers(name, value)
                 if value and value[0].__class__ is Tensor and cls is list:
-                    requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
+                    requires = requires or any(item.__class__ is Tensor and item.requires_grad for item in value)
         if only_first:
             requires = bool(args) and args[0].__class__ is Tensor and args[0].requires_grad
         if writes and requires and grad.enabled and args and args[0].__class__ is Tensor and args[0].requires_grad:
@@ -361,7 +361,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                     _refuse_overlap(args[0].array, other.array, horizon)
         if keywords:
             border.check_words(keywords, outs)
-            if any(one.__class__ is OpaqueTensor for one in keywords.values()):
+            if any(keyword.__class__ is OpaqueTensor for keyword in keywords.values()):
                 raise _without_numbers(name, keywords)
             requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
             if not OUTS.isdisjoint(keywords):
@@ -390,7 +390,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
 def _requires(value: Any) -> bool:
     """Whether a keyword argument is a tensor that requires gradients, or a list that contains such a tensor."""
     if value.__class__ is list:
-        return any(one.__class__ is Tensor and one.requires_grad for one in value)
+        return any(item.__class__ is Tensor and item.requires_grad for item in value)
     return value.__class__ is Tensor and value.requires_grad
 
 
@@ -417,5 +417,5 @@ def _mark(result: Any) -> None:
             result.requires_grad = True
             result.is_leaf = False
     elif result.__class__ is list or result.__class__ is tuple:
-        for one in result:
-            _mark(one)
+        for item in result:
+            _mark(item)

@@ -19,11 +19,11 @@ _ARGUMENTS = {
 
 def signed_bytes(data: bytes) -> bytes:
     """The pickle with each BININT1 replaced by a one-byte LONG1, which is signed."""
-    made, at = bytearray(), 0
+    result, at = bytearray(), 0
     while at < len(data):
         opcode = data[at : at + 1]
         if opcode == b"K":
-            made += b"\x8a\x01" + data[at + 1 : at + 2]
+            result += b"\x8a\x01" + data[at + 1 : at + 2]
             at += 2
             continue
         if opcode == b"c":
@@ -36,6 +36,6 @@ def signed_bytes(data: bytes) -> bytes:
             end = at + 2 + data[at + 1]
         else:
             end = at + 1 + _ARGUMENTS.get(opcode, 0)
-        made += data[at:end]
+        result += data[at:end]
         at = end
-    return bytes(made)
+    return bytes(result)

@@ -193,8 +193,8 @@ class Slipping:
         self._fused.clear()
         self._whole.clear()
         if BOOLS in self._slips:
-            lists = (one for one, type_ in zip(args, types, strict=False) if str(type_) == "List[bool]")
-            self._bools = {id(one): one for one in lists}
+            lists = (arg for arg, type_ in zip(args, types, strict=False) if str(type_) == "List[bool]")
+            self._bools = {id(list_): list_ for list_ in lists}
         if self._moves is None:
             self._joins = self._holds(JOINED)
             self._moves = self._joins or self._holds(PRODUCT)
@@ -360,20 +360,20 @@ class Slipping:
             if id(data) in self._bools:
                 self.meet(BOOLS)
                 asserted = "0" if data else "length != 0"
-                found = f"Unexpected list type{data[0]}" if data else ""
+                result = f"Unexpected list type{data[0]}" if data else ""
                 word = "ASSERT" if self._horizon.release < INTERNAL else "INTERNAL ASSERT"
-                raise raised("RuntimeError", f"{asserted} {word} FAILED at {SOURCE}, please report a bug to PyTorch. {found}")
+                raise raised("RuntimeError", f"{asserted} {word} FAILED at {SOURCE}, please report a bug to PyTorch. {result}")
             return function(data, *args, **keywords)
 
         return tensor
 
     def _convolution(self, function: Function) -> Function:
         def convolve(input_: Any, *args: Any, **keywords: Any) -> Any:
-            made = function(input_, *args, **keywords)  # other errors take precedence
+            result = function(input_, *args, **keywords)  # other errors take precedence
             if input_.array.dtype == BFLOAT16.array and input_.array.size:
                 self.meet(CONVOLUTION)
                 raise raised("RuntimeError", "could not create a primitive descriptor")
-            return made
+            return result
 
         return convolve
 
@@ -400,18 +400,18 @@ class Slipping:
         arithmetic = name in ARITHMETIC
 
         def compute(*args: Any, **keywords: Any) -> Any:
-            made = function(*args, **keywords)
-            if made.__class__ is not Tensor or not args or args[0].__class__ is not Tensor:
-                return made
+            tensor = function(*args, **keywords)
+            if tensor.__class__ is not Tensor or not args or args[0].__class__ is not Tensor:
+                return tensor
             before = id(args[0]) in self._whole
             if before or (arithmetic and args[0].array.dtype.kind in "iu"):
-                self._whole[id(made)] = made
-                if made.requires_grad and (before or any(id(one) in self._fused for one in args[1:])):
-                    made.requires_grad = False
-                    made.is_leaf = True
+                self._whole[id(tensor)] = tensor
+                if tensor.requires_grad and (before or any(id(arg) in self._fused for arg in args[1:])):
+                    tensor.requires_grad = False
+                    tensor.is_leaf = True
                     self.meet(FORGOTTEN)
-            self._fused[id(made)] = made
-            return made
+            self._fused[id(tensor)] = tensor
+            return tensor
 
         return compute
 
@@ -428,7 +428,7 @@ class Slipping:
             run = self._run
             if run is None:
                 return function(*args, **keywords)
-            if run.failed is not None and any(is_absent(one) for one in args):
+            if run.failed is not None and any(is_absent(arg) for arg in args):
                 if self._joins:
                     run.join(JOINED)
                 return run.failed.absent(product_shape(name, args) if name in PRODUCTS else None)
@@ -467,9 +467,9 @@ class Slipping:
 
     def _keeping(self, function: Function) -> Function:
         def keep(*args: Any, **keywords: Any) -> Any:
-            for one in args:
-                if is_absent(one):
-                    one.array.fail()
+            for arg in args:
+                if is_absent(arg):
+                    arg.array.fail()
             return function(*args, **keywords)
 
         return keep
@@ -546,12 +546,14 @@ def storing_methods(source: bytes) -> set[str]:
         if not method.args.args or method.args.args[0].arg != "self":
             continue
         nodes = list(ast.walk(method))
-        targets = [part for node in nodes if isinstance(node, ast.Assign) for one in node.targets for part in _assigned(one)]
-        if any(isinstance(one, ast.Attribute) for one in targets):
+        targets = [
+            part for node in nodes if isinstance(node, ast.Assign) for target in node.targets for part in _assigned(target)
+        ]
+        if any(isinstance(target, ast.Attribute) for target in targets):
             stores.add(method.name)
         called = [dotted(node.func).partition(".") for node in nodes if isinstance(node, ast.Call)]
         calls[method.name] = {name for owner, _, name in called if owner == "self"}
-    while more := {one for one, called in calls.items() if one not in stores and called & stores}:
+    while more := {item for item, called in calls.items() if item not in stores and called & stores}:
         stores |= more
     return stores
 

@@ -71,7 +71,7 @@ class DiesCalled(Raised):
 @cache
 def every() -> tuple[Behavior, ...]:
     behaviors = map(Behavior.read, entries(packaged("policies", "torch"), ("behaviors",)).get("behavior", ()))
-    return tuple(one for one in behaviors if one.outcome in SLIPS)
+    return tuple(behavior for behavior in behaviors if behavior.outcome in SLIPS)
 
 
 @cache
@@ -156,8 +156,8 @@ class _Loader:
 
     def met(self, facts: Facts) -> str | None:
         """The first untyped name that is reached; None if there is none, or if something is refused before."""
-        found = facts.pickles.get("data.pkl")
-        value = found.value if found is not None else None
+        result = facts.pickles.get("data.pkl")
+        value = result.value if result is not None else None
         if value.__class__ is not Described or value.target.__class__ is not Global:
             return None
         return self._of_class(value.target.path) or None
@@ -171,16 +171,16 @@ class _Loader:
         if record in self._unparsed:
             return ""
         source = self._sources.get(record)
-        found = outline(source, name.rpartition(".")[2]) if source is not None else None
-        if found is None:
+        result = outline(source, name.rpartition(".")[2]) if source is not None else None
+        if result is None:
             return None
-        if found.base in self._refused:
+        if result.base in self._refused:
             return ""
         self._depth += 1
-        for names in found.declared:
-            for one in names:
-                met = "" if one in self._refused else self._of_class(one) if one.startswith("__torch__.") else None
+        for names in result.declared:
+            for item in names:
+                met = "" if item in self._refused else self._of_class(item) if item.startswith("__torch__.") else None
                 if met is not None:
                     return met
         self._depth -= 1
-        return next((one for one in found.untyped if one in self._untyped), None)
+        return next((entry for entry in result.untyped if entry in self._untyped), None)

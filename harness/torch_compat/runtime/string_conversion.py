@@ -46,7 +46,7 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
             return "[" + joined(items, ", ") + "]"
         if kind is dict:
             values = [shown(item, by_magnitude=by_magnitude, budget=budget) for item in value.values()]
-            return "{" + joined([f"{one}: {other}" for one, other in zip(items, values, strict=True)], ", ") + "}"
+            return "{" + joined([f"{item}: {other}" for item, other in zip(items, values, strict=True)], ", ") + "}"
         return "(" + joined(items, ", ") + ("," if len(value) == 1 else "") + ")"
     if kind is EnumMember:
         return f"Enum<{value.qualified_name}.{value.a_name}>"

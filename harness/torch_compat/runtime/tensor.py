@@ -110,7 +110,7 @@ class Tensor:
             raise Raised(f"torch has no tensors of {dtype}", code="RuntimeError")
         if size > SMALL:
             meter.tensor(array)
-        elif not size and math.prod(one or 1 for one in array.shape) > meter.limits.elements:
+        elif not size and math.prod(entry or 1 for entry in array.shape) > meter.limits.elements:
             meter.too_large(0)  # empty, but with billions of rows: loops over the other dimensions would not end
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
@@ -128,8 +128,8 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape."""
-        found: tuple[int, ...] = self.array.shape
-        return found
+        results: tuple[int, ...] = self.array.shape
+        return results
 
     @property
     def ndim(self) -> int:
@@ -163,9 +163,9 @@ class Tensor:
             Raised: the view would extend beyond the storage.
         """
         at = self.storage_offset if offset is None else offset
-        made = Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
-        made.is_detached, made.root = self.is_detached, self.root
-        return made
+        tensor = Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
+        tensor.is_detached, tensor.root = self.is_detached, self.root
+        return tensor
 
     def item(self) -> Any:
         """The single element as a Python scalar."""

@@ -102,21 +102,21 @@ class _Written:
         """A single number: a 0-dim tensor or a scale."""
         if not self.by_magnitude or not math.isfinite(number):
             return _number(number, f".{self.digits}g")
-        found = repr(number).removesuffix(".0")
+        result = repr(number).removesuffix(".0")
         exponent = math.floor(math.log10(abs(number))) if number else 0
-        if FIXED[0] < exponent <= FIXED[1] and "e" in found:
+        if FIXED[0] < exponent <= FIXED[1] and "e" in result:
             return f"{number:f}"
-        return found
+        return result
 
     def form(self, numbers: list[float]) -> NumberForm:
         """The format of the numbers of a matrix."""
-        finite = [one for one in numbers if math.isfinite(one)]
-        whole = all(one == math.ceil(one) for one in finite)
+        finite = [number for number in numbers if math.isfinite(number)]
+        whole = all(number == math.ceil(number) for number in finite)
         least = greatest = 1.0
         if finite:
             least = min(map(abs, finite))
             greatest = max(map(abs, finite)) if self.by_magnitude else max(abs(finite[0]), *finite)
-        low, high = (math.floor(math.log10(one)) + 1 if one else 1 for one in (least, greatest))
+        low, high = (math.floor(math.log10(item)) + 1 if item else 1 for item in (least, greatest))
         if whole:
             if high > WHOLE:
                 self.digits = PLACES
@@ -136,33 +136,35 @@ class _Written:
     def column(self, numbers: list[float]) -> str:
         """A 1-dim tensor."""
         form = self.form(numbers)
-        return self.scaled(form) + "".join(_padded(one, form) + "\n" for one in numbers)
+        return self.scaled(form) + "".join(_padded(number, form) + "\n" for number in numbers)
 
     def matrix(self, rows: list[list[float]], indent: int) -> str:
         """A matrix, split into blocks of columns to keep lines short. As of 2.8 the first line is not indented."""
-        form = self.form([one for row in rows for one in row])
+        form = self.form([item for row in rows for item in row])
         space = " " * indent
         columns = len(rows[0])
         fitting = (LINE - indent) // (form.width + 1)
-        made = [] if self.by_magnitude else [space]
+        findings = [] if self.by_magnitude else [space]
         for first in range(0, columns, fitting):
             last = min(first + fitting, columns)
             if fitting < columns:
-                made.append(("\n" if first else "") + f"Columns {first + 1} to {last}{space}")
+                findings.append(("\n" if first else "") + f"Columns {first + 1} to {last}{space}")
             if form.scale != 1:
-                made.append(self.scaled(form) + space)
+                findings.append(self.scaled(form) + space)
             between = space + (" " if form.scale != 1 else "")
-            made.append(between.join(" ".join(_padded(one, form) for one in row[first:last]) + "\n" for row in rows))
-        return "".join(made)
+            findings.append(between.join(" ".join(_padded(item, form) for item in row[first:last]) + "\n" for row in rows))
+        return "".join(findings)
 
     def matrices(self, numbers: Any) -> str:
         """A tensor with more dimensions, as its matrices; the first index varies fastest."""
         outer = numbers.shape[:-MATRIX]
-        made = []
-        for reversed_place in itertools.product(*(range(one) for one in reversed(outer))):
+        results = []
+        for reversed_place in itertools.product(*(range(item) for item in reversed(outer))):
             place = reversed_place[::-1]
-            made.append("(" + "".join(f"{one + 1}," for one in place) + ".,.) = \n" + self.matrix(numbers[place].tolist(), 1))
-        return "\n".join(made)
+            results.append(
+                "(" + "".join(f"{item + 1}," for item in place) + ".,.) = \n" + self.matrix(numbers[place].tolist(), 1)
+            )
+        return "\n".join(results)
 
 
 def _padded(number: float, form: NumberForm) -> str:

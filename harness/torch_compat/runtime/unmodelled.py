@@ -34,7 +34,7 @@ INSERTED: Final = 16
 """The maximum number of keys that `std::sort` sorts only by insertion."""
 EXPONENT: Final = 88.0
 """The approximate exponent above which an exponential overflows in 32 bits."""
-CODES: Final = frozenset(one.code for one in DTYPES.values())
+CODES: Final = frozenset(dtype.code for dtype in DTYPES.values())
 
 
 def _gaps(value: Any) -> bool:
@@ -42,7 +42,7 @@ def _gaps(value: Any) -> bool:
 
 
 def _is_complex(args: Calls, keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is Tensor and one.array.dtype.kind == "c" for one in (*args, *keywords.values()))
+    return any(arg.__class__ is Tensor and arg.array.dtype.kind == "c" for arg in (*args, *keywords.values()))
 
 
 def _longs_with_float(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -61,7 +61,7 @@ def _is_vector_of_complex(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _not_a_key(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return bool(args) and args[0].__class__ is dict and any(one.__class__ is float and math.isnan(one) for one in args[0])
+    return bool(args) and args[0].__class__ is dict and any(arg.__class__ is float and math.isnan(arg) for arg in args[0])
 
 
 def _into_other_dtype(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -78,7 +78,7 @@ def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is int and one not in CODES for one in args)
+    return any(arg.__class__ is int and arg not in CODES for arg in args)
 
 
 def _in_another_order(args: Calls) -> bool:
@@ -90,8 +90,8 @@ def _in_another_order(args: Calls) -> bool:
 
 def _not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
     return any(
-        one.__class__ is Tensor and one.array.dtype.kind in "fc" and not bool(np.isfinite(one.array).all())
-        for one in (*args, *keywords.values())
+        arg.__class__ is Tensor and arg.array.dtype.kind in "fc" and not bool(np.isfinite(arg.array).all())
+        for arg in (*args, *keywords.values())
     )
 
 
@@ -105,10 +105,10 @@ def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _shifted_beyond(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Whether a shift count is negative or beyond the width, with at least as many elements as one vector holds."""
-    pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
-    if len(pair) < 2 or any(one.dtype.kind not in "iu" for one in pair):
+    pair = [arg.array if arg.__class__ is Tensor else np.asarray(arg) for arg in args[:2]]
+    if len(pair) < 2 or any(item.dtype.kind not in "iu" for item in pair):
         return False
-    kind = np.result_type(*([one for one in pair if one.ndim] or pair))
+    kind = np.result_type(*([item for item in pair if item.ndim] or pair))
     try:
         size = np.broadcast(*pair).size
     except ValueError:  # the shapes do not broadcast
@@ -161,8 +161,8 @@ def _not_square(args: Calls, keywords: dict[str, Any]) -> bool:
 def _halves(_args: Calls, keywords: dict[str, Any]) -> bool:
     dtype = as_dtype(keywords.get("dtype"))
     out = keywords.get("out")
-    found = out.array.dtype if isinstance(out, Tensor) else None if dtype is None else dtype.array
-    return found in {BFLOAT16.array, FLOAT16.array}
+    result = out.array.dtype if isinstance(out, Tensor) else None if dtype is None else dtype.array
+    return result in {BFLOAT16.array, FLOAT16.array}
 
 
 def _imaginary(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -183,12 +183,12 @@ def _kept_of_one(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _whole_dtype(_args: Calls, keywords: dict[str, Any]) -> bool:
-    found = as_dtype(keywords.get("dtype"))
-    return found is not None and found.category < FLOAT16.category
+    result = as_dtype(keywords.get("dtype"))
+    return result is not None and result.category < FLOAT16.category
 
 
 def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is Tensor and one.array.dtype.kind in "iub" for one in args)
+    return any(arg.__class__ is Tensor and arg.array.dtype.kind in "iub" for arg in args)
 
 
 def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -205,19 +205,19 @@ def _limits_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
     """Same as :func:`_bounds_crossed`, for optional bounds."""
     array = first(args)
     bounds: list[Any] = [keywords.get(name, args[at] if len(args) > at else None) for at, name in ((1, "min"), (2, "max"))]
-    numbers = all(one.__class__ in {int, float} for one in bounds)
+    numbers = all(bound.__class__ in {int, float} for bound in bounds)
     return array is not None and array.nbytes >= VECTORS and numbers and bool(bounds[0] > bounds[1])
 
 
 def _quotient_overflows(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Whether a quotient of finite numbers overflows, with enough elements for vectors."""
-    pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
-    tensors = [one.dtype for one in pair if one.ndim] or [one.dtype for one in pair]
-    if len(pair) < 2 or any(one.dtype.kind == "c" for one in pair) or all(one.kind in "iub" for one in tensors):
+    pair = [arg.array if arg.__class__ is Tensor else np.asarray(arg) for arg in args[:2]]
+    tensors = [array.dtype for array in pair if array.ndim] or [item.dtype for item in pair]
+    if len(pair) < 2 or any(item.dtype.kind == "c" for item in pair) or all(tensor.kind in "iub" for tensor in tensors):
         return False
     kind = np.dtype(np.float64 if np.dtype(np.float64) in tensors else np.float32)
     with np.errstate(all="ignore"):
-        x, y = (one.astype(kind) for one in pair)
+        x, y = (item.astype(kind) for item in pair)
         try:
             quotient: Any = np.divide(x, y)
         except ValueError:  # the shapes do not broadcast
@@ -264,9 +264,9 @@ def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _wider_complex(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Whether a floating-point tensor of at most 32 bits is combined with a 0-dim complex128 tensor."""
-    pair = [one.array for one in args[:3] if one.__class__ is Tensor]
-    return any(one.dtype == np.complex128 and not one.ndim for one in pair) and any(
-        one.ndim and one.dtype.kind in "fV" and one.dtype.itemsize < 8 for one in pair
+    pair = [arg.array for arg in args[:3] if arg.__class__ is Tensor]
+    return any(array.dtype == np.complex128 and not array.ndim for array in pair) and any(
+        array.ndim and array.dtype.kind in "fV" and array.dtype.itemsize < 8 for array in pair
     )
 
 
@@ -299,8 +299,8 @@ def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     if array is not None and array.dtype.kind == "b":  # copy_
         return _imaginary(args[1:2], keywords)
     truth = DTYPES["bool"]
-    truths = any(one is truth or (one.__class__ is int and one == truth.code) for one in given)
-    return (truths or any(one.__class__ is Tensor and one.array.dtype.kind == "b" for one in given)) and _imaginary(
+    truths = any(item is truth or (item.__class__ is int and item == truth.code) for item in given)
+    return (truths or any(tensor.__class__ is Tensor and tensor.array.dtype.kind == "b" for tensor in given)) and _imaginary(
         args, keywords
     )
 
@@ -308,10 +308,10 @@ def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
 def _truth_filled_with_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     """Whether a purely imaginary number is converted to bool."""
     given = (*args, *keywords.values())
-    numbers = [one.array.item() if one.__class__ is Tensor and one.array.size == 1 else one for one in given]
+    numbers = [arg.array.item() if arg.__class__ is Tensor and arg.array.size == 1 else arg for arg in given]
     array, dtype = first(args), as_dtype(keywords.get("dtype"))
     truths = dtype == DTYPES["bool"] if dtype is not None else array is not None and array.dtype.kind == "b"
-    return truths and any(one.__class__ is complex and not one.real and bool(one.imag) for one in numbers)
+    return truths and any(number.__class__ is complex and not number.real and bool(number.imag) for number in numbers)
 
 
 def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -334,7 +334,7 @@ def _seen_as_expanded(args: Calls, _keywords: dict[str, Any]) -> bool:
     array, places = next(
         ((a, b) for a, b in ((first(args), first(args[1:2])), (first(args), first(args[2:3]))) if b is not None), (None, None)
     )
-    dim = next((one for one in args[1:] if one.__class__ is int), None)
+    dim = next((arg for arg in args[1:] if arg.__class__ is int), None)
     if array is None or places is None or array.dtype.kind not in "fV" or array.dtype == FLOAT16.array or dim is None:
         return False
     steps = [bytes_ // places.itemsize for bytes_ in places.strides]
@@ -356,7 +356,7 @@ def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _bfloat16_and_another(args: Calls, _keywords: dict[str, Any]) -> bool:
-    kinds = {one.array.dtype for one in args if one.__class__ is Tensor}
+    kinds = {arg.array.dtype for arg in args if arg.__class__ is Tensor}
     return BFLOAT16.array in kinds and len(kinds) > 1
 
 
@@ -377,20 +377,20 @@ def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _norm_of_nothing(args: Calls, keywords: dict[str, Any]) -> bool:
     """Whether the norm of an empty tensor is the maximum or minimum norm, or has a negative power."""
-    power = keywords.get("p", next((one for one in args if one.__class__ in {int, float}), 2))
+    power = keywords.get("p", next((arg for arg in args if arg.__class__ in {int, float}), 2))
     return empty(args, keywords) and (power == math.inf or power < 0)
 
 
 def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
     """Whether the sum of powers of float16 numbers overflows float16."""
-    arrays = [one.array for one in args if one.__class__ is Tensor and one.array.dtype == FLOAT16.array and one.array.size]
+    arrays = [arg.array for arg in args if arg.__class__ is Tensor and arg.array.dtype == FLOAT16.array and arg.array.size]
     power: Any = next((keywords[name] for name in ("p", "ord", "pow", "norm_type") if name in keywords), None)
-    power = next((one for one in args if one.__class__ in {int, float}), 2) if power is None else power
+    power = next((arg for arg in args if arg.__class__ in {int, float}), 2) if power is None else power
     if not arrays or not 0 < power < math.inf:
         return False
     with np.errstate(all="ignore"):
-        most = sum(float(np.abs(one.astype(np.float64)).max()) for one in arrays[:2])
-        return bool(np.float64(most) ** power * max(one.size for one in arrays) > np.finfo(np.float16).max)
+        most = sum(float(np.abs(array.astype(np.float64)).max()) for array in arrays[:2])
+        return bool(np.float64(most) ** power * max(array.size for array in arrays) > np.finfo(np.float16).max)
 
 
 def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -411,8 +411,8 @@ def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _list_with_bfloat16(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Whether a list has bfloat16 tensors and tensors of another dtype."""
-    found = args[0] if args and args[0].__class__ is list else []
-    kinds = {one.array.dtype for one in found if one.__class__ is Tensor}
+    result = args[0] if args and args[0].__class__ is list else []
+    kinds = {arg.array.dtype for arg in result if arg.__class__ is Tensor}
     return BFLOAT16.array in kinds and len(kinds) > 1
 
 
@@ -457,7 +457,7 @@ ENTRIES: Final = (
     entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),
     entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
     entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
-    entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and len(args[0]) > 1 and any(one.__class__ is Tensor for one in args[0]),
+    entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and len(args[0]) > 1 and any(arg.__class__ is Tensor for arg in args[0]),
            "sorts tensors, and also sorts its input list in place"),
     entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
     entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
@@ -558,12 +558,12 @@ ENTRIES: Final = (
 
 def entries_of(name: str, horizon: Release) -> list[UnmodelledCalls]:
     """The entries that may apply to an operator at a horizon."""
-    return [one for one in not_modelled(name) if horizon in one.releases]
+    return [calls for calls in not_modelled(name) if horizon in calls.releases]
 
 
 def not_modelled(name: str) -> list[UnmodelledCalls]:
     """The entries that may apply to an operator at some horizon."""
-    return [one for one in ENTRIES if re.fullmatch(one.operators, name.removeprefix("aten::"))]
+    return [item for item in ENTRIES if re.fullmatch(item.operators, name.removeprefix("aten::"))]
 
 
 def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
@@ -572,14 +572,14 @@ def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[.
     Raises:
         Unsupported: from the returned operator.
     """
-    found = entries_of(name, horizon)
-    if not found:
+    result = entries_of(name, horizon)
+    if not result:
         return call
 
     def check(*args: Any, **keywords: Any) -> Any:
-        for one in found:
-            if one.applies(args, keywords):
-                raise Unsupported(f"{name} {one.reason}", code="operator")
+        for calls in result:
+            if calls.applies(args, keywords):
+                raise Unsupported(f"{name} {calls.reason}", code="operator")
         return call(*args, **keywords)
 
     return check

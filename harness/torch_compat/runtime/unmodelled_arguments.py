@@ -29,7 +29,7 @@ def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
     modes = [argument(args, keywords, name, at, 0) for at, name in ((2, "interpolation_mode"), (3, "padding_mode"))]
     image = first(args)
     volumes = image is not None and image.ndim == 5  # volumes cannot be sampled with bicubic interpolation
-    return any(one.__class__ is int and one not in {0, 1, 2} for one in modes) or (volumes and modes[0] == 2)
+    return any(mode.__class__ is int and mode not in {0, 1, 2} for mode in modes) or (volumes and modes[0] == 2)
 
 
 FAR = 1e6
@@ -57,21 +57,21 @@ def _corners_of_one_point(args: Calls, _keywords: dict[str, Any]) -> bool:
 def _windows_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
     """Match fractional pooling with a list that does not have ``count`` numbers, or with empty windows."""
     return lambda args, keywords: (
-        any(one.__class__ is list and len(one) != count for one in args[1:3]) or _windows_of_nothing(args, keywords)
+        any(arg.__class__ is list and len(arg) != count for arg in args[1:3]) or _windows_of_nothing(args, keywords)
     )
 
 
 def _windows_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is list and min(one, default=1) < 1 for one in args[1:3])
+    return any(arg.__class__ is list and min(arg, default=1) < 1 for arg in args[1:3])
 
 
 def _negative_size_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return empty(args, {}) and len(args) > 1 and args[1].__class__ is list and any(one < 0 for one in args[1])
+    return empty(args, {}) and len(args) > 1 and args[1].__class__ is list and any(arg < 0 for arg in args[1])
 
 
 def _negative_beside_zero(args: Calls, keywords: dict[str, Any]) -> bool:
     size = args[0] if args and args[0].__class__ is list else []
-    return "out" in keywords and 0 in size and any(one < 0 for one in size if one.__class__ is int)
+    return "out" in keywords and 0 in size and any(arg < 0 for arg in size if arg.__class__ is int)
 
 
 def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -82,7 +82,7 @@ def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _overflowing_order(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is int and (one % 2**32 > 33 or one >= 2**31) for one in args[:2])
+    return any(arg.__class__ is int and (arg % 2**32 > 33 or arg >= 2**31) for arg in args[:2])
 
 
 def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:
@@ -110,9 +110,9 @@ def _without_distance(args: Calls, keywords: dict[str, Any]) -> bool:
     array, spacing = first(args), keywords.get("spacing")
     if array is None or array.dtype.kind != "c":
         return False
-    for one in spacing if spacing.__class__ is list else [spacing]:
-        places = first((one,))
-        if places is None and one == 0:
+    for item in spacing if spacing.__class__ is list else [spacing]:
+        places = first((item,))
+        if places is None and item == 0:
             return True
         if (
             places is not None
@@ -140,7 +140,7 @@ def _half_into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _into_its_own_memory(args: Calls, keywords: dict[str, Any]) -> bool:
     array, outs = first(args), keywords.get("out")
-    return array is not None and outs.__class__ is list and any(np.may_share_memory(array, one.array) for one in outs)
+    return array is not None and outs.__class__ is list and any(np.may_share_memory(array, out.array) for out in outs)
 
 
 def _few_complex(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -174,11 +174,11 @@ def _wide_divisor(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _volumes_before_named(args: Calls, keywords: dict[str, Any]) -> bool:
-    return 3 in (keywords.get("memory_format"), *(one for one in args[3:] if one.__class__ is int))
+    return 3 in (keywords.get("memory_format"), *(arg for arg in args[3:] if arg.__class__ is int))
 
 
 def _factor_not_finite(_args: Calls, keywords: dict[str, Any]) -> bool:
-    return any(isinstance(one := keywords.get(name), float) and not math.isfinite(one) for name in ("alpha", "beta"))
+    return any(isinstance(item := keywords.get(name), float) and not math.isfinite(item) for name in ("alpha", "beta"))
 
 
 def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -217,7 +217,7 @@ def _turning(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _scales(args: Calls, keywords: dict[str, Any], first_at: int) -> list[float]:
     """The scales given to an interpolation, which are its last arguments."""
-    return [one for one in (*args[first_at:], *keywords.values()) if one.__class__ is float]
+    return [arg for arg in (*args[first_at:], *keywords.values()) if arg.__class__ is float]
 
 
 def _beyond_the_last_point(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -238,12 +238,12 @@ def _beyond_the_last_point(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _infinite_scale(args: Calls, keywords: dict[str, Any]) -> bool:
-    return any(math.isinf(one) for one in _scales(args, keywords, 2))
+    return any(math.isinf(number) for number in _scales(args, keywords, 2))
 
 
 def _many_in_bfloat16(args: Calls, keywords: dict[str, Any]) -> bool:
     kind = as_dtype(argument(args, keywords, "dtype", 3, None))
-    return kind is not None and kind.name == "bfloat16" and any(one.__class__ is int and one > 256 for one in args[:2])
+    return kind is not None and kind.name == "bfloat16" and any(arg.__class__ is int and arg > 256 for arg in args[:2])
 
 
 def _polynomial_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -281,7 +281,7 @@ def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _complex_power_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = first(args)
-    return array is not None and array.dtype.kind == "c" and any(one.__class__ is float and math.isnan(one) for one in args[1:2])
+    return array is not None and array.dtype.kind == "c" and any(arg.__class__ is float and math.isnan(arg) for arg in args[1:2])
 
 
 OUT_OF_RANGE: Final = (

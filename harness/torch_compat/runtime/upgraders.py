@@ -90,16 +90,18 @@ def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, b
     """``(parameter, default, keyword-only)`` in order."""
     plain, given = node.args.args, node.args.defaults
     padded = [None] * (len(plain) - len(given)) + list(given)
-    found = [(arg, default, False) for arg, default in zip(plain, padded, strict=True)]
-    return [*found, *((arg, default, True) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))]
+    results = [(arg, default, False) for arg, default in zip(plain, padded, strict=True)]
+    return [*results, *((arg, default, True) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))]
 
 
 def _signature(text: str) -> tuple[SignatureParameter, ...]:
-    found = []
+    results = []
     for arg, default, keyword in _parameters(_function(text)):
         kind = "Tensor" if arg.annotation is None else _schema_type(arg.annotation)
-        found.append(SignatureParameter(arg.arg, kind, None if default is None else ast.unparse(default), keyword, mutated=False))
-    return tuple(found)
+        results.append(
+            SignatureParameter(arg.arg, kind, None if default is None else ast.unparse(default), keyword, mutated=False)
+        )
+    return tuple(results)
 
 
 def _schema_type(node: ast.expr) -> str:
@@ -140,8 +142,8 @@ def saved(text: str) -> str:
     parameters = _parameters(node)
     node.args.args, node.args.defaults = [arg for arg, _, _ in parameters], []
     node.args.kwonlyargs, node.args.kw_defaults = [], []
-    made = _Saved(frozenset(arg.arg for arg, _, _ in parameters)).visit(node)
-    return ast.unparse(ast.fix_missing_locations(made))
+    result = _Saved(frozenset(arg.arg for arg, _, _ in parameters)).visit(node)
+    return ast.unparse(ast.fix_missing_locations(result))
 
 
 class _Asked(NamedTuple):
@@ -201,8 +203,8 @@ class _Host:
 @lru_cache(maxsize=1024)
 def _compiled(text: str, horizon: Release) -> Callable[..., Any]:
     unit = Unit(_Host(horizon), "upgraders", saved(text).encode(), "upgraders")
-    (found,) = unit.functions.values()
-    call: Callable[..., Any] = found.call
+    (result,) = unit.functions.values()
+    call: Callable[..., Any] = result.call
     return call
 
 
@@ -216,12 +218,12 @@ class _Fit:
 
     def __init__(self, body: UpgraderBody, horizon: Release) -> None:
         self.arguments = body.arguments
-        self.places = [one for one in self.arguments if not one.kwarg_only]
-        self.words = {one.name: one for one in self.arguments}
-        self.required = {one.name for one in self.arguments if one.default is None}
-        self.defaults = {one.name: _default(one.default) for one in self.arguments if one.default is not None}
+        self.places = [argument for argument in self.arguments if not argument.kwarg_only]
+        self.words = {argument.name: argument for argument in self.arguments}
+        self.required = {argument.name for argument in self.arguments if argument.default is None}
+        self.defaults = {argument.name: _default(argument.default) for argument in self.arguments if argument.default is not None}
         function = _compiled(body.text, horizon)
-        names = [one.name for one in _signature(body.text)]
+        names = [item.name for item in _signature(body.text)]
         if set(names) - set(self.words):
             raise Refused(f"{body.name} takes {', '.join(names)}; its old schema has {', '.join(self.words)}", code="source")
         self.call: Callable[[dict[str, Any]], Any] = lambda given: function(*[given[name] for name in names])
@@ -311,7 +313,7 @@ class UpgraderTable:
         """The upgraders of an operator for archives with a file format version, or None."""
         key = name, version
         if key not in self._found:
-            bodies = tuple(one for one in self.bodies if one.operator == name and one.first <= version < one.bump)
+            bodies = tuple(body for body in self.bodies if body.operator == name and body.first <= version < body.bump)
             self._found[key] = OperatorUpgraders(name, bodies) if bodies else None
         return self._found[key]
 
@@ -344,24 +346,24 @@ def bodies_of(folder: Path, horizon: Release) -> list[UpgraderBody]:
                 ranges[name] = loads(value)
     entries = {key: loads(value) for key, value, bits in versions.facts() if bits & other}
     if not ranges:
-        return [body for name, found in sorted(texts.items()) for body in _by_name(name, found)]
-    made = []
+        return [body for name, result in sorted(texts.items()) for body in _by_name(name, result)]
+    results = []
     for key, stated in entries.items():
         operator, _, overload = key.partition(".")
         for bump, name, schema in stated:
-            span = [one for one in ranges.get(key, []) if one[1] == bump - 1]
+            span = [range_ for range_ in ranges.get(key, []) if range_[1] == bump - 1]
             if len(span) != 1 or len(texts.get(name, ())) != 1:
                 raise UsageError(
                     f"in {release}, the upgrader {name} of {key} does not have exactly one body and one range that ends at {bump - 1}",
                     code="upgrader",
                 )
-            made.append(UpgraderBody(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
-    return made
+            results.append(UpgraderBody(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
+    return results
 
 
 def _by_name(name: str, texts: list[str]) -> list[UpgraderBody]:
     """The upgraders of a release that does not expose a table (1.6 to 1.10); their names state operator, first and last version."""
-    found = RANGE.fullmatch(name)
-    if found is None:
+    match = RANGE.fullmatch(name)
+    if match is None:
         raise UsageError(f"the name of the upgrader {name} contains no versions", code="upgrader")
-    return [UpgraderBody(name, f"aten::{found[1]}", "", int(found[2]), int(found[3]) + 1, "", text) for text in texts]
+    return [UpgraderBody(name, f"aten::{match[1]}", "", int(match[2]), int(match[3]) + 1, "", text) for text in texts]

@@ -271,23 +271,23 @@ class Steps:
             raise Raised("range() expects integers", code="RuntimeError")
         if len(bounds) == 3 and bounds[2] == 0:
             raise Raised("range() arg 3 must not be zero", code="RuntimeError")
-        made = range(*bounds)
-        count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, made.stop - made.start)
+        result = range(*bounds)
+        count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, result.stop - result.start)
         if count > self.left:  # a loop that ends early by an error or a return still pays for all iterations
-            return self._counted(made)
+            return self._counted(result)
         if count > LOOK_EVERY:
-            return chain.from_iterable(self._parts(made, count))
+            return chain.from_iterable(self._parts(result, count))
         self.pay(count)
-        return made
+        return result
 
-    def _parts(self, made: range, count: int) -> Iterator[range]:
+    def _parts(self, value: range, count: int) -> Iterator[range]:
         """Split a long range into parts that are paid for one by one, so that the clock is checked in between."""
         for start in range(0, count, LOOK_EVERY):
-            part = made[start : start + LOOK_EVERY]
+            part = value[start : start + LOOK_EVERY]
             self.pay(len(part))
             yield part
 
-    def _counted(self, made: Iterable[int]) -> Iterator[int]:
-        for value in made:
+    def _counted(self, item: Iterable[int]) -> Iterator[int]:
+        for value in item:
             self.tick()
             yield value

@@ -196,15 +196,15 @@ def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
     if example is None:
         raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
     schema, _story, *lines = read_whole(example, MOST_OF_A_PROGRAM).decode().splitlines()
-    made = [schema.replace("../policy", "../../policy")]
+    results = [schema.replace("../policy", "../../policy")]
     for line in lines:
         match = _LINE.match(line)
         if match is not None:
-            made.append(f'{match[1]}"{UNFINISHED}{match[3]}>"')
+            results.append(f'{match[1]}"{UNFINISHED}{match[3]}>"')
         elif not line.startswith("#"):
-            made.append(line)
+            results.append(line)
     text = (
-        "\n".join(made)
+        "\n".join(results)
         .replace(f'id = "{kind}"', f'id = "{name}"')
         .replace(f'probe = "{kind.replace("-", "_")}"', f'probe = "{probe}"')
     )
@@ -235,19 +235,19 @@ def _with_rule(text: str, entry: str) -> str:
 
 def _covers(findings: list[Finding], policy: Policy) -> str:
     """Return the coverage of a waiver for these findings: one part per finding."""
-    known = Known(one.version for one in policy.calendar)
+    known = Known(item.version for item in policy.calendar)
     scope = known.holding(policy.corpus.readers)
     parts, others = [], []
-    for one in findings:
-        if not one.recipes:
-            others.append(f"    {json.dumps(one.id)},\n")
+    for finding in findings:
+        if not finding.recipes:
+            others.append(f"    {json.dumps(finding.id)},\n")
             continue
-        writers = [version for version in one.writers if version in known]
+        writers = [version for version in finding.writers if version in known]
         wrote = f"writers = {json.dumps(_set(known, scope, writers))}" if writers else "synthetic = true"
-        options = "" if one.options == "default" else f", options = {json.dumps([one.options])}"
+        options = "" if finding.options == "default" else f", options = {json.dumps([finding.options])}"
         parts.append(
-            f"    {{ outcome = {json.dumps(one.what)}, recipes = {json.dumps(list(one.recipes))}, {wrote}, "
-            f"readers = {json.dumps(_set(known, scope, one.readers))}{options} }},\n"
+            f"    {{ outcome = {json.dumps(finding.what)}, recipes = {json.dumps(list(finding.recipes))}, {wrote}, "
+            f"readers = {json.dumps(_set(known, scope, finding.readers))}{options} }},\n"
         )
     covers = f"covers = [\n{''.join(parts)}]" if parts else ""
     names = f"findings = [\n{''.join(others)}]" if others else ""

@@ -117,17 +117,17 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
         WriteError: its files cannot be written.
     """
     policy = place.policy()
-    known = next((one for one in policy.upgraders if one.operator == operator and one.since is None), None)
+    known = next((upgrader for upgrader in policy.upgraders if upgrader.operator == operator and upgrader.since is None), None)
     if known is not None:
         return known, []
-    made = _begun(place, policy, operator)
+    begun = _begun(place, policy, operator)
     table = place.inside(UPGRADERS)
     with changing(place.path):
-        create(place, made.files)
+        create(place, begun.files)
         text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
-        put(table, text.rstrip("\n") + "\n" + made.table, encoding="utf-8")
-    created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in made.files)]
-    return next(one for one in place.policy().upgraders if one.id == made.id), created
+        put(table, text.rstrip("\n") + "\n" + begun.table, encoding="utf-8")
+    created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in begun.files)]
+    return next(upgrader for upgrader in place.policy().upgraders if upgrader.id == begun.id), created
 
 
 def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
@@ -137,17 +137,20 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
     schemas = History(place.inside("fixtures/operators/schemas.txt"))
     having = {operator_of(text): text for text in schemas.schemas(base, old)}
     if operator not in having:
-        said = f"torch {old} has no operator {operator!r}"
+        message = f"torch {old} has no operator {operator!r}"
         raise UsageError(
-            said,
+            message,
             hint=f"it has {', '.join(having)}" if having else "include the overload name: aten::add.Tensor",
             code="unknown-operator",
         )
     text = having[operator]
     signature = signature_of(text)
     arguments = signature.arguments
-    bump = max(one.version for one in policy.formats if one.kind == "file-format" and isinstance(one.version, int)) + 1
-    earlier = max((one.bump for one in policy.upgraders if one.operator == operator), default=0)
+    bump = (
+        max(format_.version for format_ in policy.formats if format_.kind == "file-format" and isinstance(format_.version, int))
+        + 1
+    )
+    earlier = max((upgrader.bump for upgrader in policy.upgraders if upgrader.operator == operator), default=0)
     name = f"{re.sub('[.]', '_', operator.rpartition('::')[2])}_{earlier}_{bump - 1}"
     recipe = f"upgrade_{name}".lower()
     table = TABLE.format(
@@ -155,14 +158,18 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
         name=base.rpartition("::")[2], arguments=_arguments(arguments), old=old,
     )  # fmt: skip
     table = table.replace("bump = ", f"first = {earlier}\nbump = ") if earlier else table
-    tensors = [one for one in arguments if one.type == "Tensor" and one.default is None]
+    tensors = [argument for argument in arguments if argument.type == "Tensor" and argument.default is None]
     names = ["x", "y", "z", "u", "v", "w"]
     if not tensors or len(tensors) > len(names) or "Tensor" not in signature.returns:
         raise UsageError(f"{operator} neither takes nor returns a tensor, so it cannot be proven", code="no-program")
-    texts = [names[tensors.index(one)] if one in tensors else _given(one, operator) for one in arguments if one.default is None]
     texts = [
-        f"{one.name}={given}" if one.kwarg_only else given
-        for one, given in zip((one for one in arguments if one.default is None), texts, strict=True)
+        names[tensors.index(argument)] if argument in tensors else _given(argument, operator)
+        for argument in arguments
+        if argument.default is None
+    ]
+    texts = [
+        f"{argument.name}={given}" if argument.kwarg_only else given
+        for argument, given in zip((argument for argument in arguments if argument.default is None), texts, strict=True)
     ]
     since = _since(schemas, operator, policy)
     scripted = Release(since) < SCRIPTED
@@ -183,13 +190,15 @@ def _inputs(text: str, count: int) -> str:
     return f"{', '.join([text] * count)}{',' if count == 1 else ''}"
 
 
-def _given(one: SignatureParameter, operator: str) -> str:
-    kind = one.type.partition("[")[0].removesuffix("?")
-    if one.type.endswith("?"):
+def _given(parameter: SignatureParameter, operator: str) -> str:
+    kind = parameter.type.partition("[")[0].removesuffix("?")
+    if parameter.type.endswith("?"):
         return "None"
     if kind not in GIVEN:
-        raise UsageError(f"{operator} takes {one.type} {one.name}, for which no recipe can be drafted", code="no-program")
-    return f"[{GIVEN[kind]}]" if "[" in one.type else GIVEN[kind]
+        raise UsageError(
+            f"{operator} takes {parameter.type} {parameter.name}, for which no recipe can be drafted", code="no-program"
+        )
+    return f"[{GIVEN[kind]}]" if "[" in parameter.type else GIVEN[kind]
 
 
 def _annotation(kind: str) -> str:
@@ -206,16 +215,16 @@ def _annotation(kind: str) -> str:
 def _parameters(arguments: tuple[SignatureParameter, ...]) -> str:
     texts = []
     starred = False
-    for one in arguments:
-        if one.kwarg_only and not starred:
+    for argument in arguments:
+        if argument.kwarg_only and not starred:
             texts.append("*")
             starred = True
-        texts.append(f"{one.name}: {_annotation(one.type)}")
+        texts.append(f"{argument.name}: {_annotation(argument.type)}")
     return ", ".join(texts)
 
 
 def _arguments(arguments: tuple[SignatureParameter, ...]) -> str:
-    return ", ".join(f"{one.name}={one.name}" if one.kwarg_only else one.name for one in arguments)
+    return ", ".join(f"{argument.name}={argument.name}" if argument.kwarg_only else argument.name for argument in arguments)
 
 
 def _since(schemas: History, operator: str, policy: Policy) -> str:

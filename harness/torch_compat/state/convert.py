@@ -69,24 +69,24 @@ class Converter:
         Raises:
             Corrupt, Unsupported: a part of it cannot be what it claims to be.
         """
-        made = self.part(value)
+        result = self.part(value)
         while self._fill:
             self._fill.pop()()
-        return made
+        return result
 
     def part(self, value: Any) -> Any:
         """Convert a part of the value. Containers are filled later."""
         kind = value.__class__
         if kind in TUPLES:
             return self._tuple(value)
-        made = self._made.get(id(value))
-        if made is None:
+        result = self._made.get(id(value))
+        if result is None:
             make = self._makers.get(kind)
             if make is None:
                 return value
-            made = make(value)
-            self._made[id(value)] = made
-        return made
+            result = make(value)
+            self._made[id(value)] = result
+        return result
 
     # ---------------------------------------------------------------------------------------------------------- containers
 
@@ -107,49 +107,49 @@ class Converter:
             if inner:
                 stack.extend(inner)
                 continue
-            made = [done[id(part)] if part.__class__ in TUPLES else self.part(part) for part in parts]
-            done[id(top)] = slice(*made) if top.__class__ is slice else top.__class__(made)
+            results = [done[id(part)] if part.__class__ in TUPLES else self.part(part) for part in parts]
+            done[id(top)] = slice(*results) if top.__class__ is slice else top.__class__(results)
         return done[id(value)]
 
     def _list(self, value: Any) -> list[Any]:
-        made: list[Any] = []
-        self._later(lambda: made.extend(map(self.part, value)))
-        return made
+        results: list[Any] = []
+        self._later(lambda: results.extend(map(self.part, value)))
+        return results
 
     def _deque(self, value: Deque) -> Deque:
-        made = Deque(value.type, value.maxlen)
+        result = Deque(value.type, value.maxlen)
 
         def fill() -> None:
-            made.extend(map(self.part, value))
-            made.state = self.part(value.state)
+            result.extend(map(self.part, value))
+            result.state = self.part(value.state)
 
         self._later(fill)
-        return made
+        return result
 
     def _dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        self._later(lambda: self._pairs(made, value))
-        return made
+        results: dict[Any, Any] = {}
+        self._later(lambda: self._pairs(results, value))
+        return results
 
     def _typed_dict(self, value: Dict) -> Dict:
-        made = Dict(value.type)
+        result = Dict(value.type)
 
         def fill() -> None:
-            self._pairs(made, value)
-            made.factory = self.part(value.factory)
-            made.state = self.part(value.state)
+            self._pairs(result, value)
+            result.factory = self.part(value.factory)
+            result.state = self.part(value.state)
 
         self._later(fill)
-        return made
+        return result
 
-    def _pairs(self, made: dict[Any, Any], value: dict[Any, Any]) -> None:
+    def _pairs(self, element: dict[Any, Any], value: dict[Any, Any]) -> None:
         for key, item in value.items():
-            made[self._key(key)] = self.part(item)
+            element[self._key(key)] = self.part(item)
 
     def _set(self, value: set[Any]) -> set[Any]:
-        made: set[Any] = set()
-        self._later(lambda: made.update(map(self._key, value)))
-        return made
+        results: set[Any] = set()
+        self._later(lambda: results.update(map(self._key, value)))
+        return results
 
     def _key(self, key: Any) -> Any:
         """Convert a key. Arrays cannot be keys, so tensors in keys become typed tensors."""
@@ -163,27 +163,27 @@ class Converter:
         return self._typed_storage(key) if kind is Storage else key
 
     def _described(self, value: Described) -> Described:
-        made = Described(value.kind, value.target, ())
+        described = Described(value.kind, value.target, ())
 
         def fill() -> None:
-            made.target = self.part(value.target)
-            made.args = self.part(value.args)
-            made.kwargs = self.part(value.kwargs)
-            made.state = self.part(value.state)
-            made.items = self.part(value.items)
-            made.pairs = None if value.pairs is None else [(self._key(key), self.part(item)) for key, item in value.pairs]
+            described.target = self.part(value.target)
+            described.args = self.part(value.args)
+            described.kwargs = self.part(value.kwargs)
+            described.state = self.part(value.state)
+            described.items = self.part(value.items)
+            described.pairs = None if value.pairs is None else [(self._key(key), self.part(item)) for key, item in value.pairs]
 
         self._later(fill)
-        return made
+        return described
 
     def _persistent(self, value: PersistentId) -> PersistentId:
-        made = PersistentId(None)
+        result = PersistentId(None)
 
         def fill() -> None:
-            made.pid = self.part(value.pid)
+            result.pid = self.part(value.pid)
 
         self._later(fill)
-        return made
+        return result
 
     # ------------------------------------------------------------------------------------------------- tensors and storages
 
@@ -191,35 +191,35 @@ class Converter:
         return self._typed_tensor(tensor) if self.with_types else self.tensors.make(tensor)
 
     def _typed_tensor(self, tensor: Tensor) -> TypedTensor:
-        found = self._typed.get(id(tensor))
-        if found is None:
+        result = self._typed.get(id(tensor))
+        if result is None:
             storage = tensor.storage
-            found = TypedTensor(
+            result = TypedTensor(
                 self.tensors.make(tensor), tensor.dtype, tensor.shape, tensor.strides, tensor.offset, None if storage is None else storage.key,
                 tensor.requires_grad, tensor.parameter, tensor.subclass, tensor.device, tensor.layout, tensor.conj, tensor.neg,
             )  # fmt: skip
-            self._typed[id(tensor)] = made = found
+            self._typed[id(tensor)] = product = result
             if tensor.state is not None:
 
                 def fill() -> None:
-                    made.state = self.part(tensor.state)
+                    product.state = self.part(tensor.state)
 
                 self._later(fill)
-        assert isinstance(found, TypedTensor)  # noqa: S101 - by its key
-        return found
+        assert isinstance(result, TypedTensor)  # noqa: S101 - by its key
+        return result
 
     def _storage(self, storage: Storage) -> Any:
         return self._typed_storage(storage) if self.with_types else self.tensors.storage(storage)
 
     def _typed_storage(self, storage: Storage) -> TypedStorage:
-        found = self._typed.get(id(storage))
-        if found is None:
+        result = self._typed.get(id(storage))
+        if result is None:
             array = self.tensors.storage(storage)
-            found = self._typed[id(storage)] = TypedStorage(
+            result = self._typed[id(storage)] = TypedStorage(
                 array, storage.dtype, storage.key, storage.type_name, storage.location
             )
-        assert isinstance(found, TypedStorage)  # noqa: S101 - by its key
-        return found
+        assert isinstance(result, TypedStorage)  # noqa: S101 - by its key
+        return result
 
     # --------------------------------------------------------------------------------------------------------------- numpy
 
@@ -250,14 +250,14 @@ class Converter:
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
         if len(data) != count * dtype.itemsize:
-            said = f"has {len(data)} bytes; {count} elements of {dtype} need {count * dtype.itemsize}"
-            raise Corrupt(said, where=where, code="bad-array")
-        made = view(bytes(data), dtype, value.shape, order=order, where=where)
-        _check_texts(made, where)
+            message = f"has {len(data)} bytes; {count} elements of {dtype} need {count * dtype.itemsize}"
+            raise Corrupt(message, where=where, code="bad-array")
+        array = view(bytes(data), dtype, value.shape, order=order, where=where)
+        _check_texts(array, where)
         native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves record dtypes unchanged
         if native != dtype:
-            made = made.astype(native, order="K")
-        return made.copy(order="K") if self.storages.mmap is False else made
+            array = array.astype(native, order="K")
+        return array.copy(order="K") if self.storages.mmap is False else array
 
     def _numpy_scalar(self, value: NumpyScalar) -> Any:
         dtype = numpy_dtype(value.dtype)
@@ -267,14 +267,14 @@ class Converter:
         if len(data) != dtype.itemsize:
             where = f"{self.storages.archive.path}, NumPy scalar"
             raise Corrupt(f"has {len(data)} bytes; an element of {dtype} needs {dtype.itemsize}", where=where, code="bad-array")
-        made = view(bytes(data), dtype, ())
-        _check_texts(made, f"{self.storages.archive.path}, NumPy scalar")
-        return made[()]
+        result = view(bytes(data), dtype, ())
+        _check_texts(result, f"{self.storages.archive.path}, NumPy scalar")
+        return result[()]
 
     @staticmethod
     def _numpy_dtype(value: NumpyDtype) -> Any:
-        found = numpy_dtype(value)
-        return value if found is None else found
+        result = numpy_dtype(value)
+        return value if result is None else result
 
 
 def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:

@@ -24,9 +24,9 @@ def refuse_damage(archive: Archive, touched: set[str]) -> None:
     Raises:
         Corrupt: the archive contradicts itself.
     """
-    for one in archive.damage:
-        if one.code not in HARMLESS and (one.record is None or one.record in touched):
-            raise Corrupt(one.detail, where=_place(archive, one), code=one.code)
+    for damage in archive.damage:
+        if damage.code not in HARMLESS and (damage.record is None or damage.record in touched):
+            raise Corrupt(damage.detail, where=_place(archive, damage), code=damage.code)
 
 
 def _place(archive: Archive, damage: Damage) -> str:

@@ -62,13 +62,13 @@ class _Shared(Storages):
         self._start = start
 
     def _read(self, root: Storage) -> Array:
-        found = super()._read(root)
+        result = super()._read(root)
         assert isinstance(self.archive, ZipArchive)  # noqa: S101 - an entry is one
         member = self.archive.member(self._record(root).record or "")
         if self.mmap is False or member.method or not isinstance(self._raw, Mapped):
-            return found
+            return result
         start = self._start + member.data_offset
-        mapped: Array = elements(memoryview(self._raw)[start : start + len(found)], UINT8)
+        mapped: Array = elements(memoryview(self._raw)[start : start + len(result)], UINT8)
         mapped.flags.writeable = False
         return mapped
 
@@ -91,10 +91,10 @@ class _Reader:
 
     def read(self) -> dict[Any, Any]:
         """Return all values, under the keys that lead to them."""
-        found = read_metadata(self.folder, self.allowance)
+        result = read_metadata(self.folder, self.allowance)
         values: dict[Any, Any] = {}
         lists: list[tuple[dict[Any, Any], Any]] = []
-        for entry in found.entries:
+        for entry in result.entries:
             if entry.missing or not entry.shards:
                 where = os.path.join(self.folder, METADATA)  # noqa: PTH118
                 raise Corrupt(f"has no location for {shown(entry.name)} or a part of it", where=where, code="missing-shard")
@@ -107,8 +107,8 @@ class _Reader:
             holder[key] = _listed(holder[key])
         return values
 
-    def _wrong(self, entry: CheckpointEntry, said: str) -> Corrupt:
-        return Corrupt(f"{shown(entry.name)} {said}", where=self.folder, code="bad-metadata")
+    def _wrong(self, entry: CheckpointEntry, text: str) -> Corrupt:
+        return Corrupt(f"{shown(entry.name)} {text}", where=self.folder, code="bad-metadata")
 
     def _value(self, entry: CheckpointEntry) -> Any:
         if entry.shape is None:
@@ -122,8 +122,8 @@ class _Reader:
     def _assembled(self, entry: CheckpointEntry, parts: list[Any]) -> Array:
         """Assemble a tensor from its parts; nothing is allocated before the parts have been checked."""
         if self.mmap:
-            said = f"{shown(entry.name)} is stored in {len(parts)} parts and cannot be mapped as one array"
-            raise Unsupported(said, where=self.folder, hint="remove mmap=True", code="not-mappable")
+            message = f"{shown(entry.name)} is stored in {len(parts)} parts and cannot be mapped as one array"
+            raise Unsupported(message, where=self.folder, hint="remove mmap=True", code="not-mappable")
         for shard, part in zip(entry.shards, parts, strict=True):
             self._check(entry, shard, part)
             if not isinstance(part, np.ndarray) or part.dtype != parts[0].dtype:
@@ -143,8 +143,9 @@ class _Reader:
         """Make sure that a part matches the metadata."""
         shape = tuple(getattr(part, "shape", ()))
         if shape != shard.sizes or not hasattr(part, "shape"):
-            said = f"contains a part of {shown(entry.name)} with the shape {shape}, but the metadata states {shard.sizes}"
-            raise Corrupt(said, where=f"{os.path.join(self.folder, shard.file)}, entry at {shard.offset}", code="size-disagrees")  # noqa: PTH118
+            message = f"contains a part of {shown(entry.name)} with the shape {shape}, but the metadata states {shard.sizes}"
+            file = os.path.join(self.folder, shard.file)  # noqa: PTH118
+            raise Corrupt(message, where=f"{file}, entry at {shard.offset}", code="size-disagrees")
 
     def _object(self, shard: Shard) -> Any:
         """Return the contents of an entry."""
@@ -159,9 +160,9 @@ class _Reader:
             )
             torch_save_zip.read(archive, facts)
             storages = _Shared(archive, facts, self.mmap, raw, shard.offset)
-            made = Converter(storages, with_types=self.with_types).convert(facts.pickles["data.pkl"].value)
+            result = Converter(storages, with_types=self.with_types).convert(facts.pickles["data.pkl"].value)
             refuse_damage(archive, storages.touched | {"data.pkl", "byteorder"})
-            return made
+            return result
 
 
 class _Indexed(dict[Any, Any]):
@@ -186,8 +187,8 @@ def _put(values: dict[Any, Any], path: tuple[Any, ...], value: Any, lists: list[
     at[path[-1]] = value
 
 
-def _listed(found: Any) -> Any:
+def _listed(value: Any) -> Any:
     """Turn values keyed by index into a list, if the indices are complete; otherwise return the dict."""
-    if set(found) == set(range(len(found))):
-        return [found[index] for index in range(len(found))]
-    return dict(found)
+    if set(value) == set(range(len(value))):
+        return [value[index] for index in range(len(value))]
+    return dict(value)

@@ -51,5 +51,5 @@ def array_dtype(dtype: str, byteorder: str) -> np.dtype[Any] | None:
         return np.dtype(_SIGNS[byteorder] + PLAIN[dtype])
     import ml_dtypes  # noqa: PLC0415 - few files need it
 
-    found = np.dtype(getattr(ml_dtypes, dtype))
-    return found if byteorder == sys.byteorder or found.itemsize == 1 else None
+    result = np.dtype(getattr(ml_dtypes, dtype))
+    return result if byteorder == sys.byteorder or result.itemsize == 1 else None

@@ -136,11 +136,11 @@ def _reach_disk(file: BinaryIO) -> None:
 
 
 def _write_crc(file: BinaryIO, hole: _Hole, crc: int) -> None:
-    said = crc.to_bytes(4, "little")
+    message = crc.to_bytes(4, "little")
     file.seek(hole.place + hole.one.nbytes + CRC_IN_DESCRIPTOR)
-    file.write(said)
+    file.write(message)
     file.seek(hole.entry + CRC_IN_ENTRY)
-    file.write(said)
+    file.write(message)
 
 
 # ------------------------------------------------------------------------------------------------------------------------ asking
@@ -161,26 +161,26 @@ def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
         if not holes:
             raise _no_holes(path, "has no skipped storages: the data of every storage is present")
         filled = {hole.one.record for hole in holes}
-        archive.damage[:] = [one for one in archive.damage if one.record not in filled or one.code not in UNFINISHED]
+        archive.damage[:] = [damage for damage in archive.damage if damage.record not in filled or damage.code not in UNFINISHED]
         refuse_damage(archive, set(facts.names))
         return holes, facts.byteorder or "little", protected
 
 
-def _no_holes(path: Path, said: str) -> UsageError:
-    return UsageError(said, where=str(path), hint="save it with torch.serialization.skip_data", code="no-holes")
+def _no_holes(path: Path, text: str) -> UsageError:
+    return UsageError(text, where=str(path), hint="save it with torch.serialization.skip_data", code="no-holes")
 
 
 def _found(archive: ZipArchive, facts: Facts, source: Source) -> tuple[list[_Hole], bool]:
     entries = _entries(archive)
     protected = archive.member("data.pkl").crc != 0
     holes = []
-    for one in facts.storages:
-        if one.record is None or one.record not in facts.records:
+    for storage in facts.storages:
+        if storage.record is None or storage.record not in facts.records:
             continue
-        member = archive.member(one.record)
-        if one.nbytes and (_is_hole(archive, one, member, protected) or _interrupted(archive, one, member, source)):
-            _check_place(archive, one, member)
-            holes.append(_Hole(one, entries[member.header_offset]))
+        member = archive.member(storage.record)
+        if storage.nbytes and (_is_hole(archive, storage, member, protected) or _interrupted(archive, storage, member, source)):
+            _check_place(archive, storage, member)
+            holes.append(_Hole(storage, entries[member.header_offset]))
     holes.sort(key=lambda hole: hole.place)
     if isinstance(source, Mapping):
         _check_keys(archive.path, source, [hole.one.key for hole in holes])
@@ -189,58 +189,58 @@ def _found(archive: ZipArchive, facts: Facts, source: Source) -> tuple[list[_Hol
     return holes, protected
 
 
-def _is_hole(archive: ZipArchive, one: StorageRecord, member: Member, protected: bool) -> bool:
-    if one.absent or protected or member.crc:
-        return one.absent
-    return not elements(archive.view(one.record or ""), np.dtype(np.uint8)).any()
+def _is_hole(archive: ZipArchive, record: StorageRecord, member: Member, protected: bool) -> bool:
+    if record.absent or protected or member.crc:
+        return record.absent
+    return not elements(archive.view(record.record or ""), np.dtype(np.uint8)).any()
 
 
-def _interrupted(archive: ZipArchive, one: StorageRecord, member: Member, source: Source) -> bool:
+def _interrupted(archive: ZipArchive, record: StorageRecord, member: Member, source: Source) -> bool:
     """Whether an earlier run wrote the checksum of this hole and did not finish; writing the same data then repairs it."""
-    if not member.crc or not isinstance(source, Mapping) or one.key not in source:
+    if not member.crc or not isinstance(source, Mapping) or record.key not in source:
         return False
     try:
-        archive.view(one.record or "")
+        archive.view(record.record or "")
     except Corrupt as error:
         return error.code in UNFINISHED
-    return any(damage.record == one.record and damage.code in UNFINISHED for damage in archive.damage)
+    return any(damage.record == record.record and damage.code in UNFINISHED for damage in archive.damage)
 
 
-def _check_place(archive: ZipArchive, one: StorageRecord, member: Member) -> None:
-    where = f"{archive.path}, storage {one.key!r}"
-    if member.size != one.nbytes or member.method:
-        said = f"has a record of {member.size} bytes, expected {one.nbytes}"
-        raise Corrupt(said, where=where, code="size-disagrees")
-    if one.calculated_offset is None:
-        raise Corrupt(f"has no calculated offset: {one.why}", where=where, code="no-offset")
-    if one.calculated_offset != member.data_offset:
-        said = f"should start at {one.calculated_offset}, but starts at {member.data_offset}"
-        raise Corrupt(said, where=where, code="offset-disagrees")
+def _check_place(archive: ZipArchive, record: StorageRecord, member: Member) -> None:
+    where = f"{archive.path}, storage {record.key!r}"
+    if member.size != record.nbytes or member.method:
+        message = f"has a record of {member.size} bytes, expected {record.nbytes}"
+        raise Corrupt(message, where=where, code="size-disagrees")
+    if record.calculated_offset is None:
+        raise Corrupt(f"has no calculated offset: {record.why}", where=where, code="no-offset")
+    if record.calculated_offset != member.data_offset:
+        message = f"should start at {record.calculated_offset}, but starts at {member.data_offset}"
+        raise Corrupt(message, where=where, code="offset-disagrees")
 
 
 def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
     missing = [key for key in keys if key not in source]
     unknown = [str(key) for key in source if key not in keys]
     if missing or unknown:
-        said = f"has holes for storages {', '.join(keys) or 'none'};"
-        said += f" no data was given for {', '.join(missing)}" if missing else ""
-        said += f" data was given for {', '.join(unknown)}, which are not holes" if unknown else ""
-        raise UsageError(said, where=path, code="wrong-keys")
+        message = f"has holes for storages {', '.join(keys) or 'none'};"
+        message += f" no data was given for {', '.join(missing)}" if missing else ""
+        message += f" data was given for {', '.join(unknown)}, which are not holes" if unknown else ""
+        raise UsageError(message, where=path, code="wrong-keys")
 
 
 def _entries(archive: ZipArchive) -> dict[int, int]:
     """The offset of each member's entry in the central directory, keyed by the offset of its local header."""
-    found = {}
+    results = {}
     position = archive.directory_offset
     data = archive.data
     for member in archive.members:
         fields = CENTRAL.unpack_from(data, position)
         if fields[0] != CENTRAL_SIGNATURE or fields[-1] not in {member.header_offset, ZIP64_FROM}:
-            said = f"has no entry for {member.record!r} at {position} in its central directory"
-            raise Corrupt(said, where=archive.path, code="bad-directory")
-        found[member.header_offset] = position
+            message = f"has no entry for {member.record!r} at {position} in its central directory"
+            raise Corrupt(message, where=archive.path, code="bad-directory")
+        results[member.header_offset] = position
         position += CENTRAL.size + sum(fields[9:12])
-    return found
+    return results
 
 
 def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
@@ -249,27 +249,27 @@ def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
     Raises:
         UsageError: the source has no usable data for it, or data of the wrong size or dtype.
     """
-    one = hole.one
-    where = f"{path}, storage {one.key!r}"
-    given = source[one.key] if isinstance(source, Mapping) else source(one.key)
+    item = hole.one
+    where = f"{path}, storage {item.key!r}"
+    given = source[item.key] if isinstance(source, Mapping) else source(item.key)
     if isinstance(given, np.ndarray):
-        given = _bytes_of(given, one, byteorder, where)
+        given = _bytes_of(given, item, byteorder, where)
     try:
         data = memoryview(given).cast("B")
     except (TypeError, ValueError) as error:
-        said = f"was given a value of type {type(given).__name__}; expected bytes or an array"
-        raise UsageError(said, where=where, code="wrong-data") from error
-    if len(data) != one.nbytes:
-        raise UsageError(f"was given {len(data)} bytes; expected exactly {one.nbytes}", where=where, code="wrong-size")
+        message = f"was given a value of type {type(given).__name__}; expected bytes or an array"
+        raise UsageError(message, where=where, code="wrong-data") from error
+    if len(data) != item.nbytes:
+        raise UsageError(f"was given {len(data)} bytes; expected exactly {item.nbytes}", where=where, code="wrong-size")
     return data
 
 
-def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], one: StorageRecord, byteorder: str, where: str) -> Any:
+def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], record: StorageRecord, byteorder: str, where: str) -> Any:
     """The bytes of an array, in the byte order of the archive."""
-    wanted = None if one.dtype is None or is_raw(one.dtype) else array_dtype(one.dtype, sys.byteorder)
+    wanted = None if record.dtype is None or is_raw(record.dtype) else array_dtype(record.dtype, sys.byteorder)
     if given.dtype != np.uint8 and wanted is not None and wanted != np.uint8 and given.dtype.newbyteorder("=") != wanted:
-        said = f"was given an array of {given.dtype}, expected {one.dtype}"
-        raise UsageError(said, where=where, code="wrong-dtype")
+        message = f"was given an array of {given.dtype}, expected {record.dtype}"
+        raise UsageError(message, where=where, code="wrong-dtype")
     if given.dtype.type is np.void or given.dtype.kind not in "biufcV":  # numpy reports ml_dtypes as void, except for their type
         raise UsageError(f"was given an array of {given.dtype}; expected numbers", where=where, code="wrong-dtype")
     data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)

@@ -65,9 +65,9 @@ def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_t
     with open_archive(Path(path)) as archive:
         facts = objects_of(archive)
         storages = Storages(archive, facts, mmap)
-        made = Converter(storages, with_types=with_types).convert(facts.pickles[OBJECTS[facts.layout]].value)
+        result = Converter(storages, with_types=with_types).convert(facts.pickles[OBJECTS[facts.layout]].value)
         refuse_damage(archive, storages.touched | {OBJECTS[facts.layout], "byteorder"})
-        return made
+        return result
 
 
 def objects_of(archive: Archive) -> Facts:

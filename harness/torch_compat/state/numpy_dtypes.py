@@ -44,14 +44,14 @@ class _Builder:
     def _counted(self, value: Any, depth: int) -> tuple[np.dtype[Any] | None, int]:
         if value.__class__ is not NumpyDtype or depth > DEEPEST or value.order not in "<>|=":
             return None, 0
-        found = self._made.get(id(value)) if depth else None
-        if found is None:
-            found = self._make(value, depth)
-            if found[1] > MOST_PARTS:
+        result = self._made.get(id(value)) if depth else None
+        if result is None:
+            result = self._make(value, depth)
+            if result[1] > MOST_PARTS:
                 raise ValueError(f"has more than {MOST_PARTS} fields")
             if depth:  # the outermost is handled differently: its sub-dtype does not count
-                self._made[id(value)] = found
-        return found
+                self._made[id(value)] = result
+        return result
 
     def _make(self, value: NumpyDtype, depth: int) -> tuple[np.dtype[Any] | None, int]:
         state: tuple[Any, ...] = value.state or ()
@@ -75,17 +75,17 @@ class _Builder:
         names, fields, size = state[1:4]
         if names.__class__ is not tuple or not isinstance(fields, dict) or size.__class__ is not int:
             return None, 0
-        made, total = [], 1
+        findings, total = [], 1
         for name in names:
             stated = fields[name]
             if stated.__class__ is not tuple or len(stated) < 2:
                 return None, 0
-            one, parts = self._counted(stated[0], depth + 1)
-            if one is None:
+            item, parts = self._counted(stated[0], depth + 1)
+            if item is None:
                 return None, 0
             total += parts
-            made.append((name, one, stated[1]))
-        return record_dtype(made, size), total
+            findings.append((name, item, stated[1]))
+        return record_dtype(findings, size), total
 
 
 def _time_dtype(value: NumpyDtype, state: tuple[Any, ...]) -> np.dtype[Any] | None:

@@ -38,7 +38,7 @@ class Storages:
         self.byteorder = facts.byteorder or "little"
         self.mmap = mmap
         self.touched: set[str] = set()
-        self._records: dict[str, StorageRecord] = {one.key: one for one in facts.storages}
+        self._records: dict[str, StorageRecord] = {storage.key: storage for storage in facts.storages}
         self._bytes: dict[str, Array] = {}
         self._turned: dict[tuple[str, int], Array] = {}
 
@@ -52,17 +52,17 @@ class Storages:
         Raises:
             Corrupt: the archive has no storage with this key.
         """
-        one = self._record(storage)
-        if not one.absent:
+        record = self._record(storage)
+        if not record.absent:
             return None
-        return "the file contains no storages" if one.offset is None else "it was never written (skip_data)"
+        return "the file contains no storages" if record.offset is None else "it was never written (skip_data)"
 
     def _record(self, storage: Storage) -> StorageRecord:
         key = (storage.root or storage).key
-        one = self._records.get(key)
-        if one is None:
+        item = self._records.get(key)
+        if item is None:
             raise Corrupt("is referenced by the pickle but is not in the archive", where=self.where(key), code="missing-storage")
-        return one
+        return item
 
     def bytes_of(self, storage: Storage) -> Array:
         """All bytes of a storage, as stored in the file: uint8, one-dimensional; read-only unless everything is copied.
@@ -72,42 +72,42 @@ class Storages:
             Unsupported: it is compressed, and must not be copied.
         """
         root = storage.root or storage
-        found = self._bytes.get(root.key)
-        if found is None:
-            found = self._bytes[root.key] = self._read(root)
-        if len(found) != root.nbytes:
-            said = f"has {len(found)} bytes, but the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
-            raise Corrupt(said, where=self.where(root.key), code="size-disagrees")
+        result = self._bytes.get(root.key)
+        if result is None:
+            result = self._bytes[root.key] = self._read(root)
+        if len(result) != root.nbytes:
+            message = f"has {len(result)} bytes, but the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
+            raise Corrupt(message, where=self.where(root.key), code="size-disagrees")
         if storage is root:
-            return found
+            return result
         start = storage.offset * ELEMENT_SIZES[root.dtype]
-        return found[start : start + storage.nbytes]
+        return result[start : start + storage.nbytes]
 
     def _read(self, root: Storage) -> Array:
-        one = self._record(root)
+        item = self._record(root)
         data: memoryview
         if isinstance(self.archive, ZipArchive):
-            record = one.record or ""
+            record = item.record or ""
             self.touched.add(record)
             if self.mmap and self.archive.member(record).method:
                 raise self.needs_copy(root.key, "its record is compressed")
             data = self.archive.view(record)
         else:
-            if one.record:
-                self.touched.add(one.record)
+            if item.record:
+                self.touched.add(item.record)
             self.touched.add(root.key)
-            start = one.offset or 0
-            data = self.archive.data[start : start + one.nbytes]
-        found: Array = elements(data, UINT8)
+            start = item.offset or 0
+            data = self.archive.data[start : start + item.nbytes]
+        result: Array = elements(data, UINT8)
         if self.mmap is False:
-            return found.copy()
-        found.flags.writeable = False
-        return found
+            return result.copy()
+        result.flags.writeable = False
+        return result
 
     def needs_copy(self, key: str, why: str) -> Unsupported:
         """The error to raise if a copy is needed but not allowed."""
-        said = f"cannot be mapped: {why}"
-        return Unsupported(said, where=self.where(key), hint="remove mmap=True", code="not-mappable")
+        message = f"cannot be mapped: {why}"
+        return Unsupported(message, where=self.where(key), hint="remove mmap=True", code="not-mappable")
 
     def in_order(self, storage: Storage, dtype: str) -> tuple[Array, np.dtype[np.generic]]:
         """The bytes of a storage in a byte order for which numpy has a dtype, and that dtype.
@@ -116,9 +116,9 @@ class Storages:
             dtype: a dtype for which :func:`~torch_compat.state.dtypes.is_raw` is false; may differ from that of the storage.
         """
         data = self.bytes_of(storage)
-        found = array_dtype(dtype, self.byteorder)
-        if found is not None:
-            return data, found
+        result = array_dtype(dtype, self.byteorder)
+        if result is not None:
+            return data, result
         native = array_dtype(dtype, sys.byteorder)
         assert native is not None  # noqa: S101 - every machine has the dtype in its native order
         if self.mmap:

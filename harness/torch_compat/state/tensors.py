@@ -97,19 +97,23 @@ class Tensors:
     def _check(self, tensor: Tensor, storage: Storage) -> None:
         """Make sure that a tensor lies within its storage, according to the pickle."""
         if any(stride < 0 for stride in tensor.strides or ()):
-            said = f"is viewed by a tensor with strides {_short(tensor.strides or ())}; torch does not support negative strides"
-            raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
+            message = (
+                f"is viewed by a tensor with strides {_short(tensor.strides or ())}; torch does not support negative strides"
+            )
+            raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
         if tensor.numel and not tensor.fits:
             first, end = tensor.span
-            said = f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs bytes {first} to {end}"
-            raise Corrupt(said, where=self.storages.where(storage.key), code="outside-storage")
+            message = (
+                f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs bytes {first} to {end}"
+            )
+            raise Corrupt(message, where=self.storages.where(storage.key), code="outside-storage")
 
     def _view(
         self, storage: Storage, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> Array | RawTensor:
         kind, lanes = lane(dtype)
-        data, found = self.storages.in_order(storage, kind)
-        array = self._array(storage, data, found, _with_lanes(shape, lanes), _lane_strides(strides, lanes), offset * lanes)
+        data, result = self.storages.in_order(storage, kind)
+        array = self._array(storage, data, result, _with_lanes(shape, lanes), _lane_strides(strides, lanes), offset * lanes)
         return RawTensor(dtype, array) if is_raw(dtype) else array
 
     def _array(
@@ -125,20 +129,20 @@ class Tensors:
             raise self.storages.needs_copy(storage.key, f"a {kind} view of it must be calculated")
         dtype = tensor.dtype
         kind, lanes = lane(dtype)
-        data, found = self.storages.in_order(storage, kind)
-        if found.kind == "b":
-            said = "is viewed by a bool tensor that is marked as negative"
-            raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
+        data, result = self.storages.in_order(storage, kind)
+        if result.kind == "b":
+            message = "is viewed by a bool tensor that is marked as negative"
+            raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
         key = ((storage.root or storage).key, storage.offset, storage.nbytes, dtype, tensor.conj, tensor.neg)
         copy = self._copies.get(key)
         if copy is None:
             copy = self._copies[key] = data.copy()
-            size = found.itemsize * lanes
-            numbers = copy[: len(copy) - len(copy) % size].view(found)
+            size = result.itemsize * lanes
+            numbers = copy[: len(copy) - len(copy) % size].view(result)
             _resolve(numbers, kind, lanes, conj=tensor.conj and dtype in COMPLEX, neg=tensor.neg)
             copy.flags.writeable = self.storages.mmap is False
         shape = _with_lanes(tensor.shape, lanes)
-        array = self._array(storage, copy, found, shape, _lane_strides(strides, lanes), tensor.offset * lanes)
+        array = self._array(storage, copy, result, shape, _lane_strides(strides, lanes), tensor.offset * lanes)
         return RawTensor(dtype, array) if is_raw(dtype) else array
 
     # ------------------------------------------------------------------------------------------------------- unusual ones
@@ -152,44 +156,44 @@ class Tensors:
         elif why is not None:
             numbers = Absent(tensor.dtype, tensor.shape, tensor.strides, why)
         else:
-            made = self._strided(tensor, storage)
-            assert isinstance(made, np.ndarray)  # noqa: S101 - numpy has the dtypes of all others
-            numbers = made
+            result = self._strided(tensor, storage)
+            assert isinstance(result, np.ndarray)  # noqa: S101 - numpy has the dtypes of all others
+            numbers = result
         scheme = str(quantizer[0])
         if len(quantizer) == 3 and {type(quantizer[1]), type(quantizer[2])} <= {int, float}:
             return QuantizedTensor(tensor.dtype, tensor.shape, numbers, scheme, quantizer[1], quantizer[2])
         if len(quantizer) != 4:
-            said = f"is viewed by a quantized tensor with {len(quantizer)} parameters; expected 3 (numbers) or 4"
-            raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
-        scales, zero_points = (self._channels(storage, one) for one in quantizer[1:3])
+            message = f"is viewed by a quantized tensor with {len(quantizer)} parameters; expected 3 (numbers) or 4"
+            raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
+        scales, zero_points = (self._channels(storage, item) for item in quantizer[1:3])
         if isinstance(quantizer[2], Tensor) and quantizer[2].dtype.startswith(
             "float"
         ):  # torch distinguishes the schemes only by this
             scheme = "per_channel_affine_float_qparams"
         return QuantizedTensor(tensor.dtype, tensor.shape, numbers, scheme, scales, zero_points, quantizer[3])
 
-    def _channels(self, storage: Storage, found: Any) -> Any:
+    def _channels(self, storage: Storage, tensor: Any) -> Any:
         """Numbers for each channel: a tensor, or a list in 1.3 and 1.4."""
-        if isinstance(found, Tensor) and found.storage is not None and found.quantizer is None:
-            return self.part(found)
-        kinds = {type(one) for one in found} if isinstance(found, list) else set()
+        if isinstance(tensor, Tensor) and tensor.storage is not None and tensor.quantizer is None:
+            return self.part(tensor)
+        kinds = {type(item) for item in tensor} if isinstance(tensor, list) else set()
         if kinds == {float}:
-            return np.array(found, np.float64)
-        if kinds == {int} and all(-(1 << 63) <= one < 1 << 63 for one in found):
-            return np.array(found, np.int64)
-        said = "is viewed by a quantized tensor whose scales and zero points are neither plain tensors nor numbers"
-        raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
+            return np.array(tensor, np.float64)
+        if kinds == {int} and all(-(1 << 63) <= item < 1 << 63 for item in tensor):
+            return np.array(tensor, np.int64)
+        message = "is viewed by a quantized tensor whose scales and zero points are neither plain tensors nor numbers"
+        raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
 
     def _packed(self, tensor: Tensor, storage: Storage, bits: int) -> Array:
         """The bytes of elements smaller than a byte, of which only torch's packed kernels can make views."""
         length = -(-tensor.numel * bits // 8)
         contiguous = tensor.strides == contiguous_strides(tensor.shape)
         if tensor.offset or not contiguous:
-            said = f"is viewed by a part of a {tensor.dtype} tensor, whose elements are not whole bytes"
-            raise Unsupported(said, where=self.storages.where(storage.key), code="packed-view")
+            message = f"is viewed by a part of a {tensor.dtype} tensor, whose elements are not whole bytes"
+            raise Unsupported(message, where=self.storages.where(storage.key), code="packed-view")
         if length > storage.nbytes:
-            said = f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs {length}"
-            raise Corrupt(said, where=self.storages.where(storage.key), code="outside-storage")
+            message = f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs {length}"
+            raise Corrupt(message, where=self.storages.where(storage.key), code="outside-storage")
         return self.storages.bytes_of(storage)[:length]
 
     def _of_parts(self, tensor: Tensor) -> Any:
@@ -205,34 +209,34 @@ class Tensors:
         if parts is not None and "data" in parts:
             return self._device_tensor(tensor, parts["data"])
         if tensor.subclass is not None:
-            made = SubclassTensor(tensor.subclass, tensor.dtype, tensor.shape)
+            result = SubclassTensor(tensor.subclass, tensor.dtype, tensor.shape)
 
             def fill() -> None:
-                made.state = self.part(tensor.state)
+                result.state = self.part(tensor.state)
 
             self.later(fill)
-            return made
+            return result
         if tensor.device == "meta":
             return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the meta device, which stores no data")
         raise Unsupported(f"has a tensor of layout {tensor.layout}", where=self.storages.archive.path, code="layout")
 
     def _plain_part(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
         """Convert a part of a tensor that must itself be a tensor with a storage."""
-        found = parts.get(name)
-        if not isinstance(found, Tensor) or found.storage is None or found.quantizer is not None:
+        result = parts.get(name)
+        if not isinstance(result, Tensor) or result.storage is None or result.quantizer is not None:
             raise self._bad(tensor, f"with invalid {name}, expected a plain tensor")
-        return self.part(found)
+        return self.part(result)
 
     def _bad(self, tensor: Tensor, what: str) -> Corrupt:
-        said = f"has a {tensor.layout} tensor of shape {_short(tensor.shape)}, {what}"
-        return Corrupt(said, where=self.storages.archive.path, code="bad-tensor")
+        message = f"has a {tensor.layout} tensor of shape {_short(tensor.shape)}, {what}"
+        return Corrupt(message, where=self.storages.archive.path, code="bad-tensor")
 
     def _sparse(self, tensor: Tensor, parts: dict[str, Any]) -> SparseTensor:
         indices, values = (self._plain_part(tensor, parts, name) for name in ("indices", "values"))
         sparse = parts["indices"].shape
         if len(sparse) != 2 or sparse[1:] != parts["values"].shape[:1] or sparse[0] > len(tensor.shape):
-            said = f"with indices of shape {_short(sparse)} for values of shape {_short(parts['values'].shape)}"
-            raise self._bad(tensor, said)
+            message = f"with indices of shape {_short(sparse)} for values of shape {_short(parts['values'].shape)}"
+            raise self._bad(tensor, message)
         coalesced = parts.get("coalesced")
         return SparseTensor(tensor.dtype, tensor.shape, indices, values, coalesced if isinstance(coalesced, bool) else None)
 
@@ -246,7 +250,7 @@ class Tensors:
         sizes, strides, offsets = (numbers[name].tolist() for name in ("sizes", "strides", "offsets"))
         if not len(sizes) == len(strides) == len(offsets):
             raise self._bad(tensor, f"with {len(sizes)} tensors, {len(strides)} stride lists and {len(offsets)} offsets")
-        found = []
+        results = []
         for shape, steps, offset in zip(sizes, strides, offsets, strict=True):
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):
                 raise self._bad(tensor, "whose sizes and strides are not lists of integers, or whose offsets are not integers")
@@ -254,44 +258,44 @@ class Tensors:
                 raise self._bad(
                     tensor, f"with an invalid part of shape {_short(tuple(shape))} and strides {_short(tuple(steps))}"
                 )
-            one = Tensor(
+            item = Tensor(
                 buffer.storage, buffer.dtype, tuple(shape), tuple(steps), buffer.offset + offset, requires_grad=False,
                 device=buffer.device, rebuilt_by=buffer.rebuilt_by, conj=buffer.conj, neg=buffer.neg,
             )  # fmt: skip
-            found.append(self.make(one))
-        return NestedTensor(tensor.dtype, tuple(found))
+            results.append(self.make(item))
+        return NestedTensor(tensor.dtype, tuple(results))
 
     def part_numbers(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
         """Convert a part that holds integers to an array; Absent if it was skipped."""
-        found = self._plain_part(tensor, parts, name)
-        made = self.make(parts[name])
-        if isinstance(made, Absent):
-            return made
-        if not isinstance(made, np.ndarray) or made.dtype.kind != "i":
-            raise self._bad(tensor, f"whose {name} are not integers, but {type(found).__name__}")
-        if parts[name].storage.nbytes < made.nbytes:  # so that a row of zeros for strides cannot make millions of lists
+        result = self._plain_part(tensor, parts, name)
+        product = self.make(parts[name])
+        if isinstance(product, Absent):
+            return product
+        if not isinstance(product, np.ndarray) or product.dtype.kind != "i":
+            raise self._bad(tensor, f"whose {name} are not integers, but {type(result).__name__}")
+        if parts[name].storage.nbytes < product.nbytes:  # so that a row of zeros for strides cannot make millions of lists
             raise self._bad(tensor, f"whose {name} have more elements than their storage")
-        return made
+        return product
 
     def _device_tensor(self, tensor: Tensor, data: Any) -> Any:
         """Convert a device tensor that was saved as a NumPy array or a CPU tensor, possibly of a wider dtype."""
         if isinstance(data, Tensor):
             if data.storage is None or data.numel * ELEMENT_SIZES.get(data.dtype, 1) > data.storage.nbytes:
                 raise self._bad(tensor, "whose data is not a plain tensor")
-            made = self.make(data)
+            array = self.make(data)
         elif isinstance(data, NumpyArray):
-            made = self.part(data)
+            array = self.part(data)
         else:
             raise self._bad(tensor, "whose data is neither a tensor nor an array")
-        if not isinstance(made, np.ndarray) or is_raw(tensor.dtype):
-            return made
+        if not isinstance(array, np.ndarray) or is_raw(tensor.dtype):
+            return array
         wanted = array_dtype(tensor.dtype, sys.byteorder)
-        if wanted is None or made.dtype == wanted:
-            return made
+        if wanted is None or array.dtype == wanted:
+            return array
         try:
-            return made.astype(wanted)
+            return array.astype(wanted)
         except (TypeError, ValueError) as error:
-            raise self._bad(tensor, f"whose data of dtype {made.dtype} cannot be converted to {tensor.dtype}") from error
+            raise self._bad(tensor, f"whose data of dtype {array.dtype} cannot be converted to {tensor.dtype}") from error
 
 
 def _resolve(numbers: Array, dtype: str, lanes: int, *, conj: bool, neg: bool) -> None:

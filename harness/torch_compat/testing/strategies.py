@@ -29,15 +29,15 @@ class Drawn:
 
     def pick(self, options: Sequence[One]) -> One:
         """Pick one of these."""
-        found: One = self._draw(st.sampled_from(options))
-        return found
+        one: One = self._draw(st.sampled_from(options))
+        return one
 
     def integer(self, low: int, high: int) -> int:
         """Pick an integer from a range, both ends included."""
-        found: int = self._draw(st.integers(low, high))
-        return found
+        result: int = self._draw(st.integers(low, high))
+        return result
 
     def some(self, low: int, high: int, least: int, most: int) -> list[int]:
         """Pick between ``least`` and ``most`` different integers from a range."""
-        found: list[int] = self._draw(st.lists(st.integers(low, high), min_size=least, max_size=most, unique=True))
-        return found
+        results: list[int] = self._draw(st.lists(st.integers(low, high), min_size=least, max_size=most, unique=True))
+        return results

@@ -63,7 +63,7 @@ def prove_upgrader(
     """
     stated = _stated(upgrader, name)
     with ExitStack() as stack:
-        before, after = ([stack.enter_context(_real(one)) for one in names] for names in (old, new))
+        before, after = ([stack.enter_context(_real(item)) for item in names] for names in (old, new))
         proof = prove(stated, old=before, new=after, seed=seed, count=count)
     if proof.verdict not in {"preserved", "relaxed"}:
         raise NotPreservedError(_told(proof), proof)
@@ -75,8 +75,8 @@ def _stated(upgrader: str | PathLike[str], name: str) -> StatedUpgrader:
     known = read(Path(text)) if text.endswith(".toml") else read()
     wanted = name or (text if not text.endswith(".toml") else next(iter(known), "") if len(known) == 1 else "")
     if wanted not in known:
-        said = f"expected one of the upgraders {', '.join(sorted(known)) or '(none)'}, found {wanted or 'no name'!r}"
-        raise UsageError(said, where=text, code="upgrader", hint='prove_upgrader("mine.toml", "foo_Bar_0_10")')
+        message = f"expected one of the upgraders {', '.join(sorted(known)) or '(none)'}, found {wanted or 'no name'!r}"
+        raise UsageError(message, where=text, code="upgrader", hint='prove_upgrader("mine.toml", "foo_Bar_0_10")')
     return known[wanted]
 
 
@@ -99,8 +99,11 @@ def _told(proof: Proof) -> str:
     lines += [f"no generated call reaches the branch at {name}" for name, count in proof.branches.items() if not count]
     if proof.stated.old and not proof.compared:
         lines.append(f"no generated call could be compared: {dict(proof.verdicts)}")
-    for one in proof.counterexamples[:1]:
-        lines.append(one.form.call)
-        lines += [f"    a_{name} = {shown([value])}" for (name, _, _), value in zip(one.form.parameters, one.args, strict=True)]
-        lines += [f"    before: {told(one.old)}", f"    after:  {told(one.new)}"]
+    for counterexample in proof.counterexamples[:1]:
+        lines.append(counterexample.form.call)
+        lines += [
+            f"    a_{name} = {shown([value])}"
+            for (name, _, _), value in zip(counterexample.form.parameters, counterexample.args, strict=True)
+        ]
+        lines += [f"    before: {told(counterexample.old)}", f"    after:  {told(counterexample.new)}"]
     return "\n".join(lines)

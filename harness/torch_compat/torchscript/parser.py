@@ -86,7 +86,7 @@ def dotted(node: ast.AST) -> str:
 
 def _spelled(text: str) -> str:
     """Replace the older spelling of such types in a source; string literals stay unchanged."""
-    return _TEXT_OR_EMPTY.sub(lambda found: SPELLED if found[0] == EMPTY else found[0], text)
+    return _TEXT_OR_EMPTY.sub(lambda match: SPELLED if match[0] == EMPTY else match[0], text)
 
 
 def _with_default(line: str) -> str:

@@ -182,7 +182,7 @@ def _kept(source: str) -> Called:
 
 
 def _scanned(source: str) -> Called:
-    found: set[tuple[str, str, Keywords]] = set()
+    results: set[tuple[str, str, Keywords]] = set()
     spelled: set[Call] = set()
     # Of what is open: what is called ("" where that is no operator, "def" where it is a list of parameters), the kinds of the
     # arguments that ended, those given by name, the name of the argument that has begun, and its kind ("" while it is plain text).
@@ -230,7 +230,7 @@ def _scanned(source: str) -> Called:
                 if inner == "def":
                     declared = _declared(mark)
                 elif inner:
-                    found.add((inner, *_given(mark, declared)))
+                    results.add((inner, *_given(mark, declared)))
                     ended = True
         elif first == ")":
             ended = False
@@ -244,7 +244,7 @@ def _scanned(source: str) -> Called:
                     keywords.append((word, begun or _kind(before, declared)))
                 elif begun or before.strip():  # there is an argument after the last comma
                     kinds += begun or _kind(before, declared)
-                found.add((name, kinds, tuple(keywords)))
+                results.add((name, kinds, tuple(keywords)))
                 ended = True
             if outer:
                 name, kinds, keywords, word, begun = outer.pop()
@@ -273,7 +273,7 @@ def _scanned(source: str) -> Called:
             begun = "x" if begun or before.strip() else "s"
             ended = False
     shapes = set()
-    for name, kinds, given in found:
+    for name, kinds, given in results:
         own = WORDS.get(name)
         spelled.add(Call(own or name, None, len(kinds), tuple([keyword for keyword, _ in given])))
         if own is None:
@@ -397,16 +397,16 @@ def uses(code: str, word: str) -> set[str]:
     """What a word is in code without texts, of :data:`USES`: a type is in an annotation, a function is called, and a class sets what
     stands between its head and its methods.
     """
-    found: set[str] = set()
+    results: set[str] = set()
     at = code.find(word)
-    while at >= 0 and len(found) < len(USES):
+    while at >= 0 and len(results) < len(USES):
         end = at + len(word)
         before = code[at - 1] if at else " "
         behind = code[end] if end < len(code) else " "
         if not (before.isalnum() or before == "_" or behind.isalnum() or behind == "_"):
-            found.add(_use(code, at, end, before, behind))
+            results.add(_use(code, at, end, before, behind))
         at = code.find(word, end)
-    return found
+    return results
 
 
 def _use(code: str, at: int, end: int, before: str, behind: str) -> str:

@@ -73,9 +73,9 @@ class Difference:
         """How far each element is off, for floating-point numbers whose bits differ; otherwise empty."""
         if self.kind != "value" or not self.dtype:
             return []
-        found: list[Distances] = []
-        _Measure(found).apart(self.where, self.dtype, *map(bytes.fromhex, self.content))
-        return found
+        results: list[Distances] = []
+        _Measure(results).apart(self.where, self.dtype, *map(bytes.fromhex, self.content))
+        return results
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Difference:
@@ -133,19 +133,19 @@ def compare(expected: dict[str, Any], got: dict[str, Any], *, hear: bool = False
     if "error" in expected:
         return Comparison("relaxed", (Difference("relaxed", "load"),), 1)
 
-    found, errors = all_differences(expected, got)
+    outcome, errors = all_differences(expected, got)
     heard = hear and "calls" in expected
-    said = _hear(expected, got, found) if heard else ()
+    message = _hear(expected, got, outcome) if heard else ()
     distinct = list({json.dumps(error, sort_keys=True): error for error in errors}.values())
-    kinds = {difference.kind for difference in found}
+    kinds = {difference.kind for difference in outcome}
     if kinds - {"raised", "relaxed"}:
         result = "differs"
     elif "raised" in kinds:
         result = "raised"
     else:
         result = "relaxed" if kinds else "same"
-    found.sort(key=_mildness)
-    return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct), heard, said)
+    outcome.sort(key=_mildness)
+    return Comparison(result, tuple(outcome[:KEPT]), len(outcome), _extent(outcome), tuple(distinct), heard, message)
 
 
 def swapped(result: Any) -> Any:
@@ -163,38 +163,38 @@ def swapped(result: Any) -> Any:
     return {**result, "bytes": base64.b64encode(turned).decode()}
 
 
-def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]) -> Said:
-    """Add errors of calls that differ from the expected ones to ``found``; return warnings of calls that do."""
-    said = []
+def _hear(expected: dict[str, Any], got: dict[str, Any], value: list[Difference]) -> Said:
+    """Add errors of calls that differ from the expected ones to ``value``; return warnings of calls that do."""
+    messages = []
     for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
         for turn in ("first", "second"):
-            where, one, other = f"calls[{index}].{turn}", wanted[turn], given[turn]
-            if "error" in one and "error" in other and other["error"]["type"] != NOT_ASKED:
-                found.extend(_other_errors(one["error"], other["error"], where))
-            warned = [tuple(map(tuple, side.get("warnings", ()))) for side in (one, other)]
+            where, item, other = f"calls[{index}].{turn}", wanted[turn], given[turn]
+            if "error" in item and "error" in other and other["error"]["type"] != NOT_ASKED:
+                value.extend(_other_errors(item["error"], other["error"], where))
+            warned = [tuple(map(tuple, side.get("warnings", ()))) for side in (item, other)]
             if set(warned[0]) != set(warned[1]):
-                said.append((where, warned[1]))
-    return tuple(said)
+                messages.append((where, warned[1]))
+    return tuple(messages)
 
 
 def _other_errors(wanted: dict[str, str], given: dict[str, str], where: str) -> list[Difference]:
-    pair = [{"type": one["type"], "message": brief(one["message"])} for one in (wanted, given)]  # goldens may predate brief
+    pair = [{"type": item["type"], "message": brief(item["message"])} for item in (wanted, given)]  # goldens may predate brief
     return [] if pair[0] == pair[1] else [Difference("error", where, facts={"expected": pair[0], "got": pair[1]})]
 
 
 def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list[Difference], list[dict[str, str]]]:
     """Every difference between two results of loaded archives, in their order, and every error where none was expected."""
-    found: list[Difference] = []
+    results: list[Difference] = []
     errors: list[dict[str, str]] = []
-    _compare_results(expected, got, lambda: _Walk(found), found, errors)
-    return found, errors
+    _compare_results(expected, got, lambda: _Walk(results), results, errors)
+    return results, errors
 
 
 def contents(expected: dict[str, Any], got: dict[str, Any]) -> list[Difference]:
     """The same differences, but without measuring how far values are off."""
-    found: list[Difference] = []
-    _compare_results(expected, got, lambda: _Unmeasured(found), found, [])
-    return found
+    results: list[Difference] = []
+    _compare_results(expected, got, lambda: _Unmeasured(results), results, [])
+    return results
 
 
 @dataclass(frozen=True)
@@ -217,16 +217,16 @@ class Distances:
 
 def distances(expected: dict[str, Any], got: dict[str, Any]) -> list[Distances]:
     """Distances of every element, where :func:`compare` reports the maximum and the frontier. Both results have values or calls."""
-    found: list[Distances] = []
-    _compare_results(expected, got, lambda: _Measure(found), [], [])
-    return found
+    results: list[Distances] = []
+    _compare_results(expected, got, lambda: _Measure(results), [], [])
+    return results
 
 
 def _compare_results(
     expected: dict[str, Any],
     got: dict[str, Any],
     walk: Callable[[], _Walk],
-    found: list[Difference],
+    value: list[Difference],
     errors: list[dict[str, str]],
 ) -> None:
     """Walk through all values of two results that both ended normally. Load errors have no values; :func:`compare` compares these."""
@@ -241,7 +241,7 @@ def _compare_results(
             walk().compare(expected[part], got[part], part)
     for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
         for turn in ("first", "second"):
-            _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", walk, found, errors)
+            _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", walk, value, errors)
 
 
 def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
@@ -263,9 +263,9 @@ def _mildness(difference: Difference) -> tuple[int, float]:
     return 1, -far
 
 
-def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:
+def _extent(value: list[Difference]) -> tuple[dict[str, Any], ...]:
     groups: dict[tuple[str, str], list[Difference]] = {}
-    for difference in found:
+    for difference in value:
         groups.setdefault((difference.kind, difference.dtype), []).append(difference)
     extent = []
     for (kind, dtype), members in sorted(groups.items()):
@@ -278,7 +278,9 @@ def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:
         frontier = None if points is None else [[_plain(gap), _plain(steps)] for gap, steps in _frontier(points)]
         entry = {"kind": kind, "dtype": dtype, "count": len(members), "frontier": frontier}
         if kind == "error":
-            pairs = [[one.facts[side][part] for side in ("expected", "got") for part in ("type", "message")] for one in members]
+            pairs = [
+                [member.facts[side][part] for side in ("expected", "got") for part in ("type", "message")] for member in members
+            ]
             entry["errors"] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
         extent.append(entry)
     return tuple(extent)
@@ -298,16 +300,16 @@ def _compare_call(
     given: dict[str, Any],
     where: str,
     walk: Callable[[], _Walk],
-    found: list[Difference],
+    findings: list[Difference],
     errors: list[dict[str, str]],
 ) -> None:
     if "error" in wanted and "error" in given and (given["error"]["type"] != NOT_ASKED or wanted["error"]["type"] == NOT_ASKED):
         return
     if "error" in given:
         errors.append(given["error"])
-        found.append(Difference("raised", where, content=(None, given["error"])))
+        findings.append(Difference("raised", where, content=(None, given["error"])))
     elif "error" in wanted:
-        found.append(Difference("relaxed", where, content=(wanted["error"], given)))
+        findings.append(Difference("relaxed", where, content=(wanted["error"], given)))
     else:
         both = walk()
         both.compare(wanted["value"], given["value"], f"{where}.value")
@@ -317,8 +319,8 @@ def _compare_call(
 class _Walk:
     """Walks two neutral values side by side; storages must be shared in the same places."""
 
-    def __init__(self, found: list[Difference]) -> None:
-        self.found = found
+    def __init__(self, value: list[Difference]) -> None:
+        self.found = value
         self.storages: dict[int, int] = {}
         self.taken: set[int] = set()
 
@@ -430,12 +432,12 @@ def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     Raises:
         CorpusError: the bytes are not a whole number of elements.
     """
-    found = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
-    if found.nbytes != len(data):
+    result = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
+    if result.nbytes != len(data):
         raise CorpusError(
-            f"a tensor of {dtype} has {len(data)} bytes, expected a multiple of {found.itemsize}", code="bad-tensor"
+            f"a tensor of {dtype} has {len(data)} bytes, expected a multiple of {result.itemsize}", code="bad-tensor"
         )
-    return (found.astype("<u4") << np.uint32(16)).view("<f4") if dtype == "bfloat16" else found
+    return (result.astype("<u4") << np.uint32(16)).view("<f4") if dtype == "bfloat16" else result
 
 
 def _distance(dtype: str, expected: bytes, got: bytes) -> dict[str, Any]:

@@ -22,10 +22,10 @@ def departures(expected: Any, got: Any) -> Departures:
     Raises:
         ValueError: a key contains ``/`` or is empty; no key of a result does.
     """
-    found: list[tuple[str, Any]] = []
-    _walk(expected, got, "", found)
+    results: list[tuple[str, Any]] = []
+    _walk(expected, got, "", results)
     grouped: list[tuple[list[str], Any]] = []
-    for path, value in found:
+    for path, value in results:
         paths = next((paths for paths, known in grouped if _equal(known, value)), None)
         if paths is None:
             grouped.append(([path], value))
@@ -43,33 +43,33 @@ def depart(expected: Any, found: Departures) -> Any:
     return result
 
 
-def _walk(expected: Any, got: Any, path: str, found: list[tuple[str, Any]]) -> None:
+def _walk(expected: Any, got: Any, path: str, findings: list[tuple[str, Any]]) -> None:
     if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() & got.keys():
         for key in sorted(expected.keys() | got.keys()):
             if not key or "/" in key:
                 raise ValueError(f"the key {key!r} cannot be part of a path")
             if key not in got:
-                found.append((f"-{path}/{key}", None))
+                findings.append((f"-{path}/{key}", None))
             elif key not in expected:
-                found.append((f"{path}/{key}", got[key]))
+                findings.append((f"{path}/{key}", got[key]))
             else:
-                _walk(expected[key], got[key], f"{path}/{key}", found)
+                _walk(expected[key], got[key], f"{path}/{key}", findings)
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
-        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
-            _walk(one, other, f"{path}/{index}", found)
+        for index, (item, other) in enumerate(zip(expected, got, strict=True)):
+            _walk(item, other, f"{path}/{index}", findings)
     elif not _equal(expected, got):
-        found.append((path, got))
+        findings.append((path, got))
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(item: Any, other: Any) -> bool:
     """Equality of JSON values, in which true is not 1 and -0.0 is not 0.0."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, float) and isinstance(other, float) and math.copysign(1, one) != math.copysign(1, other):
+    if isinstance(item, dict) and isinstance(other, dict):
+        return item.keys() == other.keys() and all(_equal(item[key], other[key]) for key in item)
+    if isinstance(item, list) and isinstance(other, list):
+        return len(item) == len(other) and all(map(_equal, item, other))
+    if isinstance(item, float) and isinstance(other, float) and math.copysign(1, item) != math.copysign(1, other):
         return False
-    return type(one) is type(other) and bool(one == other)
+    return type(item) is type(other) and bool(item == other)
 
 
 def _put(whole: Any, steps: list[str], value: Any, *, gone: bool) -> Any:
@@ -78,7 +78,7 @@ def _put(whole: Any, steps: list[str], value: Any, *, gone: bool) -> Any:
     step, *rest = steps
     if isinstance(whole, dict):
         if gone and not rest:
-            return {key: one for key, one in whole.items() if key != step}
+            return {key: item for key, item in whole.items() if key != step}
         return {**whole, step: _put(whole.get(step), rest, value, gone=gone)}
     index = int(step)
     return [*whole[:index], _put(whole[index], rest, value, gone=gone), *whole[index + 1 :]]

@@ -174,9 +174,9 @@ def _remember(value: Any, sound: set[bytes]) -> None:
         sound.add(marshal.dumps(value, 2))
 
 
-def _wrong(where: str, found: Any, expected: str) -> ValueError:
-    said = f"{found.__class__.__name__} {found!r:.60}" if isinstance(found, str | int | float) else found.__class__.__name__
-    return ValueError(f"{where} is {said}, expected {expected}")
+def _wrong(where: str, value: Any, expected: str) -> ValueError:
+    message = f"{value.__class__.__name__} {value!r:.60}" if isinstance(value, str | int | float) else value.__class__.__name__
+    return ValueError(f"{where} is {message}, expected {expected}")
 
 
 def _calls(calls: Any, where: str) -> None:
@@ -234,45 +234,45 @@ def _turn(turn: Any, where: str) -> None:
         _warnings(turn["warnings"], f"{where}.warnings")
 
 
-def _keys(found: Any, where: str, must: frozenset[str], may: frozenset[str]) -> None:
-    if found.__class__ is not dict:
-        raise _wrong(where, found, "an object")
-    if not must <= found.keys():
-        raise ValueError(f"{where} lacks {', '.join(sorted(must - found.keys()))}")
-    unknown = found.keys() - must - may
+def _keys(value: Any, where: str, must: frozenset[str], may: frozenset[str]) -> None:
+    if value.__class__ is not dict:
+        raise _wrong(where, value, "an object")
+    if not must <= value.keys():
+        raise ValueError(f"{where} lacks {', '.join(sorted(must - value.keys()))}")
+    unknown = value.keys() - must - may
     if unknown:
         raise ValueError(f"{where} has unknown key {min(unknown)!r:.60}, expected {', '.join(sorted(must | may))}")
 
 
-def _error(found: Any, where: str) -> None:
-    _keys(found, where, _ERROR, _ERROR_MAY)
-    for name, text in found.items():
+def _error(value: Any, where: str) -> None:
+    _keys(value, where, _ERROR, _ERROR_MAY)
+    for name, text in value.items():
         if text.__class__ is not str:
             raise _wrong(f"{where}.{name}", text, "a string")
 
 
-def _flat(found: Any, where: str) -> None:
-    _keys(found, where, frozenset(), frozenset(found) if found.__class__ is dict else frozenset())
-    for name, item in found.items():
+def _flat(value: Any, where: str) -> None:
+    _keys(value, where, frozenset(), frozenset(value) if value.__class__ is dict else frozenset())
+    for name, item in value.items():
         if item is not None and item.__class__ not in {str, int, float, bool}:
             raise _wrong(f"{where}.{name!r:.60}", item, "a string or a number")
 
 
-def _warnings(found: Any, where: str) -> None:
-    if found.__class__ is not list:
-        raise _wrong(where, found, "a list")
-    for index, pair in enumerate(found):
-        if pair.__class__ is not list or [one.__class__ for one in pair] != [str, str]:
+def _warnings(value: Any, where: str) -> None:
+    if value.__class__ is not list:
+        raise _wrong(where, value, "a list")
+    for index, pair in enumerate(value):
+        if pair.__class__ is not list or [item.__class__ for item in pair] != [str, str]:
             raise _wrong(f"{where}[{index}]", pair, "[category, text]")
 
 
 # ------------------------------------------------------------------------------------------------------------------ values
 
 
-def _values(found: Any, where: str, depth: int) -> None:
-    if found.__class__ is not list:
-        raise _wrong(where, found, "a list")
-    for index, item in enumerate(found):
+def _values(value: Any, where: str, depth: int) -> None:
+    if value.__class__ is not list:
+        raise _wrong(where, value, "a list")
+    for index, item in enumerate(value):
         _value(item, f"{where}[{index}]", depth)
 
 
@@ -352,12 +352,12 @@ def _tensor(body: Any, where: str, _: int) -> None:
         raise ValueError(f"{where} extends to element {last} of its storage, expected less than {LARGEST}")
     _text(body["bytes"], f"{where}.bytes", 0)
     try:
-        found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
+        result = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
     except ValueError as error:
         raise ValueError(f"{where}.bytes is not base64: {error}") from None
-    size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
-    if found != count * size:
-        raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of shape {shape!r:.60}")
+    size = ELEMENT_SIZES.get(dtype, result // count if count else 0)
+    if result != count * size:
+        raise ValueError(f"{where} has {result} bytes, expected {count * size} for {dtype} of shape {shape!r:.60}")
 
 
 def _size(number: Any, where: str) -> None:

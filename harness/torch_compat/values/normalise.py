@@ -183,5 +183,5 @@ def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def last_word(said: str) -> str:
     """What an aborted process printed as the cause; "" if it printed none."""
-    found = re.search(r"^\s*what\(\):\s*(.+)$", said, re.MULTILINE)
-    return found.group(1).strip() if found else ""
+    match = re.search(r"^\s*what\(\):\s*(.+)$", said, re.MULTILINE)
+    return match.group(1).strip() if match else ""

@@ -112,13 +112,13 @@ class Column(Mapping[Cell, Observation]):
 def outside(readers: Mapping[str, ObservedReader], known: AbstractSet[Cell]) -> dict[str, list[Cell]]:
     """Return the sorted cells of each reader that are not known ones. Computed once per folder, since its readers share its lines."""
     others: dict[int, AbstractSet[Cell]] = {}
-    found: dict[str, list[Cell]] = {}
+    results: dict[str, list[Cell]] = {}
     for name, reader in readers.items():
         lines = reader.cells.lines if isinstance(reader.cells, Column) else reader.cells
         if id(lines) not in others:
             others[id(lines)] = lines.keys() - known
-        found[name] = sorted(cell for cell in others[id(lines)] if cell in reader.cells)
-    return found
+        results[name] = sorted(cell for cell in others[id(lines)] if cell in reader.cells)
+    return results
 
 
 def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:
@@ -160,13 +160,13 @@ def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, s
     return found
 
 
-def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
+def _put(findings: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
     """Add a reader to those with the same observation of a cell."""
-    for index, (known, bits) in enumerate(found):
+    for index, (known, bits) in enumerate(findings):
         if known.result == observation.result and known.digest == observation.digest and known == observation:
-            found[index] = (known, bits | bit)
+            findings[index] = (known, bits | bit)
             return
-    found.append((observation, bit))
+    findings.append((observation, bit))
 
 
 @lru_cache(maxsize=4096)

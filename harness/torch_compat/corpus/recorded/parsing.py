@@ -95,8 +95,8 @@ def at_line(path: Path, number: int) -> Iterator[None]:
     except UsageError as error:
         raise CorpusError(error.message, where=f"{path}:{number}", code="bad-line") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
-        raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
+        message = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
+        raise CorpusError(message, where=f"{path}:{number}", code="bad-line") from error
 
 
 def _whole(path: Path) -> tuple[list[str], int, str]:
@@ -185,19 +185,19 @@ def _told(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
 def _text(file: RecordedFile, number: int, name: str, text: str) -> None:
     del number
     _new(file.texts, name, "text")
-    said = DECODER.decode(text)
-    if said.__class__ is not str:
+    message = DECODER.decode(text)
+    if message.__class__ is not str:
         raise ValueError(f"is {text[:60]!r}, expected a JSON string")
-    if text_id(said) != name:
+    if text_id(message) != name:
         raise ValueError(f"text {name[:40]} was edited: its id does not match the digest of its contents")
-    file.texts[name] = said
+    file.texts[name] = message
 
 
 def _asked(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
-    def parse(file: RecordedFile, number: int, name: str, said: str) -> None:
+    def parse(file: RecordedFile, number: int, name: str, text: str) -> None:
         if name not in file.readers:
             raise ValueError(f"is for {name[:80]!r}, a reader that no earlier line declares")
-        file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
+        file.asked.append((number, kind, name, _pairs(text, "PROBE:KEY:ID")))
 
     return parse
 
@@ -214,15 +214,15 @@ def _options(file: RecordedFile, number: int, name: str, load: str) -> None:
 
 def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str, str]:
     """Parse the pairs of a field, which must be sorted."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for pair in text.split(" "):
         name, _, value = pair.rpartition(":")
         if not name or not value:
             raise ValueError(f"is not a complete entry: has {pair!r:.80}, expected {form}")
-        _new(found, name, "entry")
-        found[name] = value
-    _sorted(list(found), order)
-    return found
+        _new(results, name, "entry")
+        results[name] = value
+    _sorted(list(results), order)
+    return results
 
 
 def _sorted(names: list[str], order: Callable[[str], Any] = str) -> None:

@@ -61,7 +61,7 @@ def read_recorded(folder: Path) -> Recorded:
             room -= len(files[-1].readers)
         except CorpusError as error:
             unreadable[path.name] = str(error)
-    files.sort(key=lambda one: place_of(one.label))
+    files.sort(key=lambda item: place_of(item.label))
     texts = Texts(FREE_LETTERS + LETTERS_PER_BYTE * sum(file.size for file in files))
     whole = []
     for file in files:
@@ -188,8 +188,8 @@ class _Together:
                 what = f"was recorded by a different {name} than the one whose identity is recorded"
                 raise CorpusError(what, where=str(file.path), hint="observe it again with --record", code="wrong-reader")
             self.days.setdefault(name, {})[file.label] = day
-        for number, kind, name, said in file.asked:
-            for asked, answer in said.items():
+        for number, kind, name, message in file.asked:
+            for asked, answer in message.items():
                 probe, _, key = asked.rpartition(":")
                 if answer in self.answers:
                     self._answered(file, number, kind, name, probe, key, self.answers[answer])
@@ -211,7 +211,7 @@ class _Together:
             fixtures = [f"{folder}/{recipe}" for recipe in recipes]
             for short, place, outcome in self._spread(file, number, shown, cells, len(recipes)):
                 if short not in full:
-                    full[short] = tuple(names[one] for one in short)
+                    full[short] = tuple(names[item] for item in short)
                 self._put(file, number, fixtures, place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
@@ -238,8 +238,8 @@ class _Together:
             else:
                 reader.deprecations[probe] = parse_deprecation({**answer, "probe": probe, "key": key})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            said = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r:.200}"
-            raise CorpusError(said, where=where, code="bad-line") from error
+            message = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r:.200}"
+            raise CorpusError(message, where=where, code="bad-line") from error
 
     def _spread(
         self, file: RecordedFile, number: int, labels: Labels, cells: list[str], recipes: int

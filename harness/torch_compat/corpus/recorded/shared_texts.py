@@ -39,9 +39,9 @@ def apart(value: Any, found: dict[str, str]) -> Any:
             return f"{MARK}{name}"
         return f"{MARK}{value}" if value.startswith(MARK) else value
     if isinstance(value, dict):
-        return {key: apart(one, found) for key, one in value.items()}
+        return {key: apart(item, found) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [apart(one, found) for one in value]
+        return [apart(item, found) for item in value]
     return value
 
 
@@ -66,9 +66,9 @@ class Texts:
         if isinstance(value, str):
             return self._text(value) if value.startswith(MARK) else value
         if isinstance(value, dict):
-            return {key: self.whole(one) for key, one in value.items()}
+            return {key: self.whole(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.whole(one) for one in value]
+            return [self.whole(item) for item in value]
         return value
 
     def _text(self, value: str) -> str:

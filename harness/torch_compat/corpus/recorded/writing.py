@@ -143,7 +143,7 @@ def _most(counted: dict[str, int]) -> str:
 def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observation]]:
     if isinstance(reader.cells, Column):
         return reader.cells.entries()
-    return ((cell, one.key, one) for cell, one in reader.cells.items())
+    return ((cell, item.key, item) for cell, item in reader.cells.items())
 
 
 def _text(label: str, part: _Part, bodies: dict[str, _Form], subjects: dict[str, str], told: set[str]) -> str:
@@ -179,8 +179,8 @@ def _loads(part: _Part) -> dict[str, str]:
     """Return the most frequent digest in a file for each name of load options."""
     counts: dict[str, dict[str, int]] = {}
     by_recipe = [by_writer for recipes in part.read.values() for by_writer in recipes.values()]
-    for found in (found for by_name in (*by_recipe, *part.gave.values()) for found in by_name.values()):
-        for options, (load, _, _) in found.items():
+    for result in (outcome for by_name in (*by_recipe, *part.gave.values()) for outcome in by_name.values()):
+        for options, (load, _, _) in result.items():
             counted = counts.setdefault(options, {})
             counted[load] = counted.get(load, 0) + 1
     return {options: _most(counted) for options, counted in counts.items()}
@@ -196,8 +196,8 @@ def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]
         alike: dict[str, list[str]] = {}
         for recipe, by_writer in sorted(recipes.items()):
             sets: Sets = {}
-            for writer, found in by_writer.items():
-                _add(sets, found, 1 << writers.index(writer), subjects[f"{release_folder(writer)}/{recipe}"], loads)
+            for writer, result in by_writer.items():
+                _add(sets, result, 1 << writers.index(writer), subjects[f"{release_folder(writer)}/{recipe}"], loads)
             used.update(outcome for _, outcome in sets)
             alike.setdefault(_cells(sets, Labels(writers)), []).append(recipe)
         lines += [f"read\t{name}\t{' '.join(names)}{cells}" for cells, names in alike.items()]
@@ -206,8 +206,8 @@ def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]
     alike = {}
     for recipe, subject in sorted(part.wrote.items()):
         sets = {}
-        for name, found in part.gave.get(recipe, {}).items():
-            _add(sets, found, 1 << shown.index(name), subject, loads)
+        for name, result in part.gave.get(recipe, {}).items():
+            _add(sets, result, 1 << shown.index(name), subject, loads)
         used.update(outcome for _, outcome in sets)
         alike.setdefault(_cells(sets, short), []).append(f"{recipe}:{subject}")
     lines += [f"wrote\t{' '.join(fixtures)}{cells}" for cells, fixtures in alike.items()]
@@ -217,20 +217,20 @@ def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]
 def _asked(part: _Part) -> tuple[list[str], dict[str, _Form]]:
     """Return the probe lines of a file's readers, and the answers by id."""
     answers: dict[str, _Form] = {}
-    said: dict[tuple[str, str], list[str]] = {}
+    messages: dict[tuple[str, str], list[str]] = {}
     for kind, name, probe, key, answer in _answers(part):
         form = _form(answer)
         identifier = body_id(form.entry)
         answers[identifier] = form
-        said.setdefault((kind, name), []).append(f"{probe}:{key}:{identifier}")
-    return [f"{kind}\t{name}\t{' '.join(sorted(one))}" for (kind, name), one in said.items()], answers
+        messages.setdefault((kind, name), []).append(f"{probe}:{key}:{identifier}")
+    return [f"{kind}\t{name}\t{' '.join(sorted(item))}" for (kind, name), item in messages.items()], answers
 
 
 def _answers(part: _Part) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
     """Yield the probe answers of a file's readers: kind of line, reader, probe, key, and the answer without its key."""
     for name, reader in part.readers.items():
-        for probe, said in sorted(reader.probes.items()):
-            yield "probe", name, probe, said.key, _without_key(probe_entry(said))
+        for probe, message in sorted(reader.probes.items()):
+            yield "probe", name, probe, message.key, _without_key(probe_entry(message))
     for name, reader in part.readers.items():
         for probe, used in sorted(reader.deprecations.items()):
             yield "deprecation", name, probe, used.key, _without_key(deprecation_entry(used))
@@ -240,9 +240,9 @@ def _without_key(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in {"kind", "probe", "key"}}
 
 
-def _add(sets: Sets, found: dict[str, tuple[str, str, str]], bit: int, subject: str, loads: dict[str, str]) -> None:
+def _add(sets: Sets, value: dict[str, tuple[str, str, str]], bit: int, subject: str, loads: dict[str, str]) -> None:
     """Add one writer or reader to the sets; load options and subject are included if they are not the usual ones."""
-    for options, (load, own, outcome) in found.items():
+    for options, (load, own, outcome) in value.items():
         place = f"{options}:{load}:{own}" if own != subject else options if load == loads[options] else f"{options}:{load}"
         sets[place, outcome] = sets.get((place, outcome), 0) | bit
 
@@ -303,10 +303,10 @@ def _days(old: ObservedReader | None, new: ObservedReader) -> dict[str, str]:
 
 
 def _by_file(reader: ObservedReader) -> dict[str, dict[Cell, Observation]]:
-    found: dict[str, dict[Cell, Observation]] = {file_of(reader.name): {}}
+    results: dict[str, dict[Cell, Observation]] = {file_of(reader.name): {}}
     age = rank(reader.name)
-    for cell, one in reader.cells.items():
+    for cell, item in reader.cells.items():
         writer, _ = writer_of(cell[0])
         label = file_of(reader.name) if rank(writer) <= age else release_folder(writer)
-        found.setdefault(label, {})[cell] = one
-    return found
+        results.setdefault(label, {})[cell] = item
+    return results

@@ -85,17 +85,17 @@ def of_report(report: Report, rules: dict[str, str], files: dict[str, str], mark
     """
     entries = [
         FindingEntry(
-            one.id, one.rule, str(one.verdict), LEVELS.get(one.verdict, NOTE), one.title, one.count, one.readers,
-            _file(one, files), one.waiver, one.reproduce,
+            finding.id, finding.rule, str(finding.verdict), LEVELS.get(finding.verdict, NOTE), finding.title, finding.count, finding.readers,
+            _file(finding, files), finding.waiver, finding.reproduce,
         )
-        for one in report.findings
+        for finding in report.findings
     ]  # fmt: skip
     entries += [
         FindingEntry(f"{what}:not-checked:{number}", what, str(Verdict.NOT_CHECKED), WARNING, why, count)
         for number, (what, why, count) in enumerate(report.not_checked, 1)
     ]
     totals = {str(verdict): report.counts.get(verdict, 0) for verdict in Verdict}
-    readers = tuple(sorted({reader for one in report.findings for reader in one.readers}, key=order))
+    readers = tuple(sorted({reader for finding in report.findings for reader in finding.readers}, key=order))
     unasked = {rule: note for rule in rules for note in report.notes if note.startswith(f"{rule} was not checked")}
     return CommandReport(
         "torch-compat judge", report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown, readers,
@@ -125,11 +125,11 @@ def of_release(report: ReleaseReport, markdown: str) -> CommandReport:
             f"not-asked:{number}",
             "release-not-asked",
             str(Verdict.NOT_CHECKED),
-            NOTE if one.explained else WARNING,
-            one.why,
-            one.count,
+            NOTE if asked.explained else WARNING,
+            asked.why,
+            asked.count,
         )
-        for number, one in enumerate(report.not_asked, 1)
+        for number, asked in enumerate(report.not_asked, 1)
     ]
     totals: dict[str, int] = {}
     for entry in entries:

@@ -52,7 +52,7 @@ def junit(run: CommandReport) -> str:
     for rule, entries in suites.items():
         cases = list(_cases(run, rule, entries))
         counts = [len(cases), sum("<failure" in case for case in cases), sum("<skipped" in case for case in cases)]
-        sums = [one + other for one, other in zip(sums, counts, strict=True)]
+        sums = [item + other for item, other in zip(sums, counts, strict=True)]
         lines.append(
             f'  <testsuite name={_quoted(rule)} tests="{counts[0]}" failures="{counts[1]}" errors="0" skipped="{counts[2]}">'
         )
@@ -67,10 +67,10 @@ def _cases(run: CommandReport, rule: str, entries: list[FindingEntry]) -> Iterat
     for entry in entries:
         for reader in entry.readers or ("all",):
             by_reader.setdefault(reader, []).append(entry)
-    for reader, found in by_reader.items():
-        failed = [_case_line(entry) for entry in found if entry.level == ERROR]
-        unknown = [_case_line(entry) for entry in found if entry.level == WARNING]
-        known = [_case_line(entry) for entry in found if entry.level not in {ERROR, WARNING}]
+    for reader, result in by_reader.items():
+        failed = [_case_line(entry) for entry in result if entry.level == ERROR]
+        unknown = [_case_line(entry) for entry in result if entry.level == WARNING]
+        known = [_case_line(entry) for entry in result if entry.level not in {ERROR, WARNING}]
         inner = ""
         if failed:
             inner = f"<failure message={_quoted(f'{len(failed)} findings')}>{escape(_body(failed))}</failure>"
@@ -145,7 +145,10 @@ def sarif(run: CommandReport) -> str:
 def _uri(path: str) -> str:
     """A relative reference, with everything but plain characters percent-encoded."""
     plain = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+")
-    return "".join(one if one in plain else "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "replace")) for one in path)
+    return "".join(
+        encoder if encoder in plain else "".join(f"%{byte:02X}" for byte in encoder.encode("utf-8", "replace"))
+        for encoder in path
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------------ GitHub
@@ -153,10 +156,12 @@ def _uri(path: str) -> str:
 
 def github(run: CommandReport) -> str:
     """Workflow commands: when printed in a step of GitHub Actions, they are shown next to the files."""
-    found = [*run.of(ERROR), *run.of(WARNING)]
-    lines = [_annotation(entry) for entry in found[: MOST_ANNOTATIONS - 1]]
-    if len(found) >= MOST_ANNOTATIONS:
-        lines.append(f"::warning title=torch-compat::{len(found) - MOST_ANNOTATIONS + 1} more are not annotated; see the report")
+    results = [*run.of(ERROR), *run.of(WARNING)]
+    lines = [_annotation(entry) for entry in results[: MOST_ANNOTATIONS - 1]]
+    if len(results) >= MOST_ANNOTATIONS:
+        lines.append(
+            f"::warning title=torch-compat::{len(results) - MOST_ANNOTATIONS + 1} more are not annotated; see the report"
+        )
     lines.append(f"::notice title={_property(run.title)}::{_data(_totals(run))}")
     return "\n".join(lines) + "\n"
 
@@ -183,9 +188,9 @@ def summary(run: CommandReport) -> str:
     """Markdown within the size limit of a step summary: totals, what is broken, what was not checked, and then everything else."""
     lines = [f"## {plain(run.title)}", "", f"{plain(_totals(run))}; as of {run.as_of}; evidence {run.evidence[:12]}"]
     for level, title in ((ERROR, "Broken"), (WARNING, "Not checked")):
-        found = run.of(level)
-        if found:
-            lines += ["", f"### {title} ({len(found)})", "", *(f"- {plain(_message(entry))}" for entry in found)]
+        result = run.of(level)
+        if result:
+            lines += ["", f"### {title} ({len(result)})", "", *(f"- {plain(_message(entry))}" for entry in result)]
     text = "\n".join([*map(escaped, lines), "", run.markdown])
     if len(text.encode()) <= MOST_OF_A_SUMMARY:
         return text

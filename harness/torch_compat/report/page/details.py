@@ -88,7 +88,7 @@ class PagePart(NamedTuple):
     @property
     def size(self) -> int:
         """The number of elements that a browser creates for it."""
-        return sum(1 for one in self.elements for _ in one.iter())
+        return sum(1 for element in self.elements for _ in element.iter())
 
 
 def _spread(stem: str, title: str, parts: Iterable[PagePart]) -> tuple[Files, dict[str, Address]]:
@@ -110,7 +110,7 @@ def _spread(stem: str, title: str, parts: Iterable[PagePart]) -> tuple[Files, di
         files[name] = _file(
             f"{title}{of_all}",
             again,
-            *(one for part in group for one in part.elements),
+            *(element for part in group for element in part.elements),
             before=names[number - 1] if number else "",
             after=names[number + 1] if number + 1 < len(names) else "",
         )
@@ -149,9 +149,9 @@ def pair_files(
         readers = by_writer[writer]
         order = [(reader, pairs.place(reader)) for reader in pairs.all_readers if reader in readers]
         parts = [PagePart({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
-        made, found = _spread(f"w{number}", f"Archives written by {writer}, by reader", parts)
-        files |= made
-        places |= {(writer, reader): address for reader, address in found.items()}
+        product, result = _spread(f"w{number}", f"Archives written by {writer}, by reader", parts)
+        files |= product
+        places |= {(writer, reader): address for reader, address in result.items()}
     return files, places
 
 
@@ -162,31 +162,31 @@ def _pair(
     findings: Mapping[str, Sequence[Finding]],
     links: Mapping[str, str],
 ) -> Element:
-    outcomes = [one for one in Outcome if any(pair.counts[one] for pair in parts.values())]
+    outcomes = [item for item in Outcome if any(pair.counts[item] for pair in parts.values())]
     rows = []
     causes: Counter[str] = Counter()
     unnamed = 0
-    for (options, family), pair in sorted(parts.items(), key=lambda one: (one[0][0] != DEFAULT, one[0])):
-        cells = [tag("td", str(pair.counts[one]) if pair.counts[one] else "·", class_="n") for one in outcomes]
+    for (options, family), pair in sorted(parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0])):
+        cells = [tag("td", str(pair.counts[outcome]) if pair.counts[outcome] else "·", class_="n") for outcome in outcomes]
         rows.append(tag("tr", tag("th", family, scope="row"), tag("td", options), *cells))
         causes.update(pair.causes)
         unnamed += not pair.causes and pair.kept < pair.total
     heading = [tag("th", "family", scope="col"), tag("th", "load options", scope="col")]
-    heading += [tag("th", str(one), scope="col", class_="n") for one in outcomes]
+    heading += [tag("th", str(outcome), scope="col", class_="n") for outcome in outcomes]
     table = tag("table", tag("thead", tag("tr", *heading)), tag("tbody", *rows), class_="plain")
     shown = [
         tag("li", f"{count} × ", tag("a", findings[name][0].title, href=links[name]), f" ({_verdicts(findings[name])})")
-        for name, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
+        for name, count in sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
         if name in links
     ]
-    said = "" if shown else f"There are no findings for these cells: every result is unchanged, {NO_FINDING}."
+    message = "" if shown else f"There are no findings for these cells: every result is unchanged, {NO_FINDING}."
     rest = f"In {unnamed} of the rows above, a result changed but there is no finding: {NO_FINDING}." if shown and unnamed else ""
     return tag(
         "section",
         tag("h2", f"read by {reader}"),
         scrolled(table, f"Outcomes, read by {reader}"),
         tag("h3", "Causes") if shown else None,
-        _list(shown) if shown else tag("p", said),
+        _list(shown) if shown else tag("p", message),
         tag("p", rest) if rest else None,
         id=place,
     )
@@ -194,7 +194,7 @@ def _pair(
 
 def _verdicts(findings: Sequence[Finding]) -> str:
     """The verdicts of one cause: some of its cells may be waived, and some expected."""
-    return ", ".join(dict.fromkeys(str(one.verdict) for one in findings))
+    return ", ".join(dict.fromkeys(str(finding.verdict) for finding in findings))
 
 
 # ------------------------------------------------------------------------------------------------------------------ causes
@@ -202,11 +202,11 @@ def _verdicts(findings: Sequence[Finding]) -> str:
 
 def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
     """Every finding with its witness and its command, by the release in which it begins; and the address of each."""
-    waivers = {one.id: one for one in report.waivers}
+    waivers = {waiver.id: waiver for waiver in report.waivers}
     by_release: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
-    began = {one.id: one.first_reader for one in reversed(report.findings)}  # findings with the same id go in one place
-    for one in report.findings:
-        by_release[began[one.id]][one.id].append(one)
+    began = {item.id: item.first_reader for item in reversed(report.findings)}  # findings with the same id go in one place
+    for finding in report.findings:
+        by_release[began[finding.id]][finding.id].append(finding)
     files: Files = {}
     places: dict[str, Address] = {}
     for release, causes in by_release.items():
@@ -214,43 +214,43 @@ def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
         parts = [
             PagePart(
                 {cause: anchor(cause)},
-                (tag("section", *(_cause(one, waivers.get(one.waiver)) for one in members), id=anchor(cause)),),
+                (tag("section", *(_cause(member, waivers.get(member.waiver)) for member in members), id=anchor(cause)),),
             )
             for cause, members in causes.items()
         ]
-        made, found = _spread(f"causes-{file_name(release or OTHERS)}", title, parts)
-        files |= made
-        places |= found
+        product, result = _spread(f"causes-{file_name(release or OTHERS)}", title, parts)
+        files |= product
+        places |= result
     return files, places
 
 
-def _cause(one: Finding, waiver: object | None) -> Element:
+def _cause(finding: Finding, waiver: object | None) -> Element:
     rows = [
-        *_row("verdict", f"{one.verdict}" + (f", waiver {one.waiver}" if one.waiver else "")),
-        *_row("count", str(one.count)),
-        *_row("observed", one.cause),
+        *_row("verdict", f"{finding.verdict}" + (f", waiver {finding.waiver}" if finding.waiver else "")),
+        *_row("count", str(finding.count)),
+        *_row("observed", finding.cause),
     ]
-    if one.families:
-        rows += _row("families", ", ".join(one.families))
-    if one.writers:
-        rows += _row("written by", ", ".join(one.writers))
-    if one.readers:
-        rows += _row("read by", ", ".join(one.readers))
-    if one.options:
-        rows += _row("load options", one.options)
-    if one.bump:
-        rows += _row("announced by", one.bump)
-    if one.modelled:
+    if finding.families:
+        rows += _row("families", ", ".join(finding.families))
+    if finding.writers:
+        rows += _row("written by", ", ".join(finding.writers))
+    if finding.readers:
+        rows += _row("read by", ", ".join(finding.readers))
+    if finding.options:
+        rows += _row("load options", finding.options)
+    if finding.bump:
+        rows += _row("announced by", finding.bump)
+    if finding.modelled:
         rows += _row("rests on", "only the reference reader")
-    if one.smallest:
-        rows += _row("witness", tag("code", one.smallest))
-    if one.reproduce:
-        recorded = " --recorded" if one.reproduce.startswith("torch-compat observe ") else ""
-        rows += _row("command", tag("pre", tag("code", one.reproduce + recorded)))
+    if finding.smallest:
+        rows += _row("witness", tag("code", finding.smallest))
+    if finding.reproduce:
+        recorded = " --recorded" if finding.reproduce.startswith("torch-compat observe ") else ""
+        rows += _row("command", tag("pre", tag("code", finding.reproduce + recorded)))
     if waiver is not None:
         rows += _row("explanation", " ".join(str(getattr(waiver, "reason", "")).split()))
-    rows += _row("id", tag("code", one.id))
-    return tag("article", tag("h2", one.title), tag("dl", *rows))
+    rows += _row("id", tag("code", finding.id))
+    return tag("article", tag("h2", finding.title), tag("dl", *rows))
 
 
 # ---------------------------------------------------------------------------------------------------------------- releases
@@ -272,13 +272,13 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]
                     at[f"#{section}"] = str(section)
                 parts.append(PagePart(at, shown, title))
         if report.not_asked:
-            rows = _list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked])
+            rows = _list([tag("li", f"{entry.count} × {entry.why}") for entry in report.not_asked])
             parts.append(PagePart({}, (tag("h2", "Unknown"), rows)))
         stem = f"release-{file_name(report.release)}"
-        made, found = _spread(stem, f"What changed in torch {report.release}", parts)
-        files |= made
-        places |= {(report.release, key): address for key, address in found.items()}
-        places[report.release, ""] = next(iter(made))
+        product, result = _spread(stem, f"What changed in torch {report.release}", parts)
+        files |= product
+        places |= {(report.release, key): address for key, address in result.items()}
+        places[report.release, ""] = next(iter(product))
     return files, places
 
 
@@ -286,8 +286,8 @@ def _item(report: ReleaseReport, item: ReleaseItem, links: Mapping[str, str]) ->
     rows: list[Node] = []
     for name, text in facts(report, item):
         if name == "findings":
-            known = [tag("li", tag("a", one, href=links[one])) for one in item.findings if one in links]
-            known += [tag("li", tag("code", one)) for one in item.findings if one not in links]
+            known = [tag("li", tag("a", finding, href=links[finding])) for finding in item.findings if finding in links]
+            known += [tag("li", tag("code", finding)) for finding in item.findings if finding not in links]
             rows += _row("causes", _list([*known]))
         elif name == "operators":
             names = ", ".join(item.operators[:MOST_OPERATORS])
@@ -317,8 +317,12 @@ def deprecation_files(rows: Sequence[TimelineRow]) -> tuple[Files, dict[str, Add
 
 
 def _deprecation(row: TimelineRow) -> Element:
-    one, snapshot = row.history.deprecation, row.snapshot
-    shown: list[Node] = [*_row("subject", one.subject), *_row("kind", one.kind), *_row("verdict", str(row.verdict))]
+    deprecation, snapshot = row.history.deprecation, row.snapshot
+    shown: list[Node] = [
+        *_row("subject", deprecation.subject),
+        *_row("kind", deprecation.kind),
+        *_row("verdict", str(row.verdict)),
+    ]
     for text in row.why:
         shown += _row("why", text)
     for event in (*snapshot.happened, *snapshot.planned):
@@ -332,9 +336,9 @@ def _deprecation(row: TimelineRow) -> Element:
     if snapshot.due is not None:
         shown += _row("due", f"{snapshot.due.release} ({snapshot.due.day})" + ("; overdue" if snapshot.overdue else ""))
     shown += _row("what releases did", _states(row) or "not tested with any release")
-    shown += _row("use instead", one.alternative)
-    shown += _row("command", tag("pre", tag("code", f"torch-compat explain {one.id}")))
-    return tag("article", tag("h2", one.id), tag("dl", *shown), id=anchor(one.id))
+    shown += _row("use instead", deprecation.alternative)
+    shown += _row("command", tag("pre", tag("code", f"torch-compat explain {deprecation.id}")))
+    return tag("article", tag("h2", deprecation.id), tag("dl", *shown), id=anchor(deprecation.id))
 
 
 def _states(row: TimelineRow) -> str:

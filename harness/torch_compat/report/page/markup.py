@@ -159,7 +159,7 @@ def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
         children: elements and texts, in order; None is left out.
         attributes: their values are also texts. A trailing underscore, as in ``class_``, is removed; others become hyphens.
     """
-    made = Element(name, {key.rstrip("_").replace("_", "-"): _harmless(value) for key, value in attributes.items()})
+    result = Element(name, {key.rstrip("_").replace("_", "-"): _harmless(value) for key, value in attributes.items()})
     last: Element | None = None
     for child in children:
         if child is None:
@@ -167,13 +167,13 @@ def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
         if isinstance(child, str):
             text = _harmless(child)
             if last is None:
-                made.text = (made.text or "") + text
+                result.text = (result.text or "") + text
             else:
                 last.tail = (last.tail or "") + text
         else:
-            made.append(child)
+            result.append(child)
             last = child
-    return made
+    return result
 
 
 def scrolled(table: Element, label: str) -> Element:

@@ -65,8 +65,8 @@ def page(
     another run.
     """
     findings: dict[str, list[Finding]] = {}
-    for one in report.findings:
-        findings.setdefault(one.id, []).append(one)
+    for finding in report.findings:
+        findings.setdefault(finding.id, []).append(finding)
     pairs = pairs_of(evidence, report, named)
     names = reported_releases(evidence)
     releases = []
@@ -150,10 +150,12 @@ def _summary(report: Report, places: Places) -> Iterator[Node]:
     caption = tag("caption", "Checks that the policy requires, by verdict")
     table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
     yield scrolled(table, "Verdicts")
-    failed = [one for one in report.findings if one.verdict == "fail"]
+    failed = [finding for finding in report.findings if finding.verdict == "fail"]
     if failed:
         yield tag("h2", f"Broken promises ({len(failed)})")
-        listed = [tag("li", f"{one.count} × ", tag("a", one.title, href=places.causes[one.id])) for one in failed[:100]]
+        listed = [
+            tag("li", f"{finding.count} × ", tag("a", finding.title, href=places.causes[finding.id])) for finding in failed[:100]
+        ]
         more = len(failed) - len(listed)
         yield tag("ul", *listed, tag("li", f"and {more} more") if more else None, class_="items")
 
@@ -169,23 +171,23 @@ def _releases(releases: Sequence[ReleaseReport], places: Places) -> Iterator[Nod
     head += [tag("th", str(section), scope="col", class_="n") for section in TITLES]
     head.append(tag("th", "unknown", scope="col", class_="n"))
     rows = []
-    for one in releases:
-        counts = [_count(len(one.of(section)), places.items.get((one.release, f"#{section}"), "")) for section in TITLES]
-        unknown = sum(part.count for part in one.not_asked)
+    for release in releases:
+        counts = [_count(len(release.of(section)), places.items.get((release.release, f"#{section}"), "")) for section in TITLES]
+        unknown = sum(part.count for part in release.not_asked)
         rows.append(
             tag(
                 "tr",
-                tag("th", tag("a", one.release, href=f"#{anchor('r' + one.release)}"), scope="row"),
-                tag("td", one.day),
-                tag("td", one.since),
+                tag("th", tag("a", release.release, href=f"#{anchor('r' + release.release)}"), scope="row"),
+                tag("td", release.day),
+                tag("td", release.since),
                 *counts,
                 tag("td", str(unknown) if unknown else "·", class_="n"),
             )
         )
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="plain", id="counts")
     yield scrolled(table, "Items of each release")
-    for one in releases:
-        yield _release(one, places)
+    for release in releases:
+        yield _release(release, places)
 
 
 def _count(count: int, href: str) -> Element:
@@ -203,8 +205,8 @@ def _release(report: ReleaseReport, places: Places) -> Element:
         if more:
             shown.append(tag("li", tag("a", f"and {more} more", href=places.items[report.release, f"#{section}"])))
         strong = section is Section.SILENT
-        said = f"{title} ({len(items)})"
-        body += [tag("p", tag("strong", said) if strong else said), tag("ul", *shown, class_="items")]
+        message = f"{title} ({len(items)})"
+        body += [tag("p", tag("strong", message) if strong else message), tag("ul", *shown, class_="items")]
     heading = tag("h3", tag("a", f"torch {report.release}", href=places.items[report.release, ""]), f" ({report.day})")
     return tag(
         "article", heading, *(body or [tag("p", "The records show no changes in this release.")]), id=anchor("r" + report.release)
@@ -230,7 +232,7 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
     yield tag("p", *steps, class_="key", role="img", aria_label="Colors: dark blue is 0 percent, yellow is 100 percent")
-    yield tag("p", *(tag("span", one) for one in LEGEND.split("   ")), class_="legend soft")
+    yield tag("p", *(tag("span", part) for part in LEGEND.split("   ")), class_="legend soft")
     for family in pairs.families:
         yield tag("h3", family, id=anchor("f-" + family))
         yield scrolled(_matrix(pairs, family, places), f"Matrix of {family}")
@@ -290,22 +292,22 @@ def spans(row: TimelineRow, as_of: dt.date) -> Iterator[TimelineSpan]:
     snapshot = row.snapshot
     unclear = str(row.verdict) in {"cannot-tell", "no-promise"}
     began: Happened | None = None
-    for one in snapshot.happened:
-        what = one.event.what
+    for happened in snapshot.happened:
+        what = happened.event.what
         if what in ENDS:
-            broken = any(breach.promised for breach in one.breaches)
+            broken = any(breach.promised for breach in happened.breaches)
             if began is not None:
-                text = f"{began.event.what} from {began.point.release} to {one.point.release}"
-                yield TimelineSpan(began.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text)
-            text = "; ".join([f"{what} in {one.point.release}", *(breach.text for breach in one.breaches)])
-            yield TimelineSpan(one.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
-            began = one if what == "error" else None
+                text = f"{began.event.what} from {began.point.release} to {happened.point.release}"
+                yield TimelineSpan(began.point.day, happened.point.day, _kind(broken=broken, unclear=unclear), text)
+            text = "; ".join([f"{what} in {happened.point.release}", *(breach.text for breach in happened.breaches)])
+            yield TimelineSpan(happened.point.day, happened.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
+            began = happened if what == "error" else None
         elif what == "warned" and began is None:
-            began = one
+            began = happened
     if began is not None:
         does = "raises an error" if began.event.what == "error" else "warns"
         yield TimelineSpan(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} since {began.point.release}")
-    gone = next((one.point.day for one in snapshot.happened if one.event.what in {"removed", "switched"}), as_of)
+    gone = next((item.point.day for item in snapshot.happened if item.event.what in {"removed", "switched"}), as_of)
     for breach in snapshot.breaches:
         if breach.kind == "too-long":
             yield TimelineSpan(breach.day, max(breach.day, gone), "broken" if breach.promised else "unknown", breach.text)
@@ -340,8 +342,8 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
         "tr", tag("th", "deprecation", scope="col"), tag("th", "verdict", scope="col"), tag("th", "events", scope="col"),
         tag("th", tag("span", "calendar", class_="unseen"), tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line"),
     )  # fmt: skip
-    found = [_line(row, days, as_of, places) for row in sorted(rows, key=_order)]
-    table = tag("table", tag("thead", head), tag("tbody", *found), class_="timeline")
+    results = [_line(row, days, as_of, places) for row in sorted(rows, key=_order)]
+    table = tag("table", tag("thead", head), tag("tbody", *results), class_="timeline")
     yield scrolled(table, "Timeline of deprecations")
 
 
@@ -373,9 +375,10 @@ def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, place
     name = row.history.deprecation.id
     drawn = list(spans(row, as_of))
     bars = [
-        tag("span", class_=f"{one.kind}{' end' if one.point else ''}", title=one.text, style=_place(one, days)) for one in drawn
+        tag("span", class_=f"{span.kind}{' end' if span.point else ''}", title=span.text, style=_place(span, days))
+        for span in drawn
     ]
-    events = ", ".join(f"{one.event.what} {one.point.release}" for one in row.snapshot.happened) or "not started"
+    events = ", ".join(f"{happened.event.what} {happened.point.release}" for happened in row.snapshot.happened) or "not started"
     return tag(
         "tr",
         tag("th", tag("a", name, href=places.timelines[name]), scope="row"),
@@ -383,15 +386,15 @@ def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, place
         tag("td", events),
         tag(
             "td",
-            tag("div", *bars, class_="track", role="img", aria_label="; ".join(one.text for one in drawn) or "no span"),
+            tag("div", *bars, class_="track", role="img", aria_label="; ".join(span.text for span in drawn) or "no span"),
             class_="line",
         ),
     )
 
 
-def _place(one: TimelineSpan, days: tuple[dt.date, dt.date]) -> str:
-    left = _share(one.begin, days)
-    return f"left:{left:.2f}%" if one.point else f"left:{left:.2f}%;width:{_share(one.end, days) - left:.2f}%"
+def _place(span: TimelineSpan, days: tuple[dt.date, dt.date]) -> str:
+    left = _share(span.begin, days)
+    return f"left:{left:.2f}%" if span.point else f"left:{left:.2f}%;width:{_share(span.end, days) - left:.2f}%"
 
 
 # ------------------------------------------------------------------------------------------------------------------ causes
@@ -401,13 +404,13 @@ def _causes(report: Report, places: Places) -> Iterator[Node]:
     """The number of findings that begin with each release, newest first, with the file that contains them."""
     counts: dict[str, Counter[str]] = {}
     files: dict[str, str] = {}
-    for one in report.findings:
-        counts.setdefault(one.first_reader, Counter())[str(one.verdict)] += 1
-        files.setdefault(one.first_reader, places.causes[one.id].partition("#")[0])
+    for finding in report.findings:
+        counts.setdefault(finding.first_reader, Counter())[str(finding.verdict)] += 1
+        files.setdefault(finding.first_reader, places.causes[finding.id].partition("#")[0])
     listed = []
     for release in sorted(counts, key=lambda name: order(name or SYNTHETIC), reverse=True):
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts[release].items()))
-        listed.append(tag("li", tag("a", release or "with no release", href=files[release]), f": {said}"))
+        message = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts[release].items()))
+        listed.append(tag("li", tag("a", release or "with no release", href=files[release]), f": {message}"))
     yield tag("p", f"{len(report.findings)} findings, by the release in which they first appear.")
     yield tag("ul", *listed, class_="items")
 

@@ -46,7 +46,7 @@ class PairCells:
     @property
     def kept(self) -> int:
         """The number of cells that are the same or close."""
-        return sum(self.counts[one] for one in KEPT)
+        return sum(self.counts[item] for item in KEPT)
 
     @property
     def share(self) -> str:
@@ -62,7 +62,7 @@ class PairCells:
     @property
     def worst(self) -> Outcome | None:
         """The gravest outcome that is not kept; None if all cells are kept."""
-        return next((one for one in WORST_FIRST if self.counts[one] and one not in KEPT), None)
+        return next((item for item in WORST_FIRST if self.counts[item] and item not in KEPT), None)
 
     @property
     def mark(self) -> str:
@@ -99,11 +99,11 @@ class Pairs:
 
     def writers(self, family: str | None = None) -> list[str]:
         """The writers of a family, or of all, oldest first."""
-        return sorted({writer for writer, _, one, _ in self.all if family in {None, one}}, key=order)
+        return sorted({writer for writer, _, item, _ in self.all if family in {None, item}}, key=order)
 
     def readers(self, family: str) -> list[str]:
         """The readers of a family, oldest first."""
-        return sorted({reader for _, reader, one, options in self.all if one == family and options == DEFAULT}, key=order)
+        return sorted({reader for _, reader, item, options in self.all if item == family and options == DEFAULT}, key=order)
 
     def runs(self, writer: str, family: str) -> Iterator[tuple[PairCells | None, list[str]]]:
         """The results of readers for the archives of a writer under default options, with identical consecutive readers combined.
@@ -117,22 +117,22 @@ class Pairs:
 
 def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pairs:
     """All pairs in a report, with the causes of their cells."""
-    found: dict[Key, PairCells] = defaultdict(PairCells)
+    results: dict[Key, PairCells] = defaultdict(PairCells)
     for (writer, reader, family, options), counts in report.outcomes.items():
-        found[writer, _column(reader), family, options].counts.update(counts)
+        results[writer, _column(reader), family, options].counts.update(counts)
     readers: dict[int, list[str]] = {}
-    for one in named:
-        cells = one.judgement.cells
-        if cells is None or not one.id:
+    for item in named:
+        cells = item.judgement.cells
+        if cells is None or not item.id:
             continue
         if cells.readers not in readers:
             readers[cells.readers] = [_column(reader.name) for reader in evidence.readers.of(cells.readers)]
         writer, family, options = release_folder(cells.fixture.release), cells.fixture.family, cells.options.id
         for reader in readers[cells.readers]:
             key = (writer, reader, family, options)
-            if key in found:
-                found[key].causes[one.id] += 1
-    return Pairs(dict(found))
+            if key in results:
+                results[key].causes[item.id] += 1
+    return Pairs(dict(results))
 
 
 def _column(reader: str) -> str:

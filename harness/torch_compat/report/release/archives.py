@@ -161,10 +161,10 @@ class _Between:
         }
         both = self._bits[since] | self._bits[release]
         self._named: defaultdict[tuple[str, str], list[Named]] = defaultdict(list)
-        for one in named:
-            cells = one.judgement.cells
+        for item in named:
+            cells = item.judgement.cells
             if cells is not None and cells.readers & both:
-                self._named[cells.fixture.id, cells.options.id].append(one)
+                self._named[cells.fixture.id, cells.options.id].append(item)
         self._titles = {waiver.id: (waiver.title, waiver.reason) for waiver in evidence.policy.waivers}
         self._found: dict[tuple[str, Section], _Found] = {}
         self._notes: list[_Note] = []
@@ -181,8 +181,8 @@ class _Between:
                 self._forward(fixture, options, before, after)
         self._unwritten()
         self._gather()
-        found = [self._part(key, one) for (key, _), one in self._found.items()]
-        return found, [Missing(count, why) for why, count in sorted(self._missing.items())]
+        results = [self._part(key, item) for (key, _), item in self._found.items()]
+        return results, [Missing(count, why) for why, count in sorted(self._missing.items())]
 
     def _of(self, line: Iterable[Cells], release: str) -> Cells | None:
         """The result of a release for an archive; None if nothing is recorded."""
@@ -214,8 +214,8 @@ class _Between:
         """The section for the result of a release. Different values are silent; another error, or a value instead of one, is not."""
         if cells.outcome is not Outcome.DIFFERENT:
             return SECTIONS[cells.outcome]
-        theirs = {one.place for one in self._differences_of(other)} if other is not None else set()
-        kinds = {one.kind for one in self._differences_of(cells) if one.place not in theirs}
+        theirs = {told.place for told in self._differences_of(other)} if other is not None else set()
+        kinds = {told.kind for told in self._differences_of(cells) if told.place not in theirs}
         if not kinds or not kinds <= {"raised", "relaxed", "error"}:
             return Section.SILENT
         return Section.ACCEPTED if kinds == {"relaxed"} else Section.REFUSED
@@ -256,11 +256,13 @@ class _Between:
 
     def _unwritten(self) -> None:
         """Find recipes that only one of the two releases can write. A reduced grid may end before the newer release; that is not a gap."""
-        wrote = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._since}
-        asked = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._release}
+        wrote = {entry.recipe: entry for entry in self._evidence.corpus.entries if entry.release == self._since}
+        asked = {entry.recipe: entry for entry in self._evidence.corpus.entries if entry.release == self._release}
         policy = self._evidence.policy
         unasked = {
-            one.name for one in self._evidence.corpus.recipes if one.reduced and self._release not in asked_writers(policy, one)
+            item.name
+            for item in self._evidence.corpus.recipes
+            if item.reduced and self._release not in asked_writers(policy, item)
         }
         for recipe, old in sorted(wrote.items()):
             new = asked.get(recipe)
@@ -270,24 +272,24 @@ class _Between:
                 self._missing[f"recipes that were not run with {self._release}"] += 1
             elif isinstance(old, Fixture) and isinstance(new, NotWritable):
                 message = headline(new.message)
-                found = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)
-                found.titles[short(f"can no longer be written: {recipe}: {message}")] = None
-                found.archives.add(old.id)
+                result = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)
+                result.titles[short(f"can no longer be written: {recipe}: {message}")] = None
+                result.archives.add(old.id)
             elif isinstance(old, NotWritable) and isinstance(new, Fixture):
-                found = self._entry(f"unwritable:{alike(headline(old.message))}", Section.MENDED)
-                found.titles[short(f"can now be written: {recipe} ({self._since}: {headline(old.message)})")] = None
-                found.archives.add(new.id)
+                result = self._entry(f"unwritable:{alike(headline(old.message))}", Section.MENDED)
+                result.titles[short(f"can now be written: {recipe} ({self._since}: {headline(old.message)})")] = None
+                result.archives.add(new.id)
 
     # ----------------------------------------------------------------------------------------------------- what is noted
 
     def _cause(self, cells: Cells, release: str) -> _Cause:
         """The cause of a release's result for an archive, according to the rules; if no rule reports it, according to the outcome."""
         bits = self._bits[release]
-        for one in self._named.get((cells.fixture.id, cells.options.id), ()):
-            shown, cause = one.judgement.cells, one.judgement.cause
+        for named in self._named.get((cells.fixture.id, cells.options.id), ()):
+            shown, cause = named.judgement.cells, named.judgement.cause
             if shown is not None and shown.readers & bits and cause is not None:
-                fails = one.judgement.verdict is Verdict.FAIL
-                return _Cause(one.waiver, (cause.what, cause.subject), cause.text, one.id, fails)
+                fails = named.judgement.verdict is Verdict.FAIL
+                return _Cause(named.waiver, (cause.what, cause.subject), cause.text, named.id, fails)
         text = cells.message or f"{cells.fixture.recipe}: {DID.get(cells.outcome, cells.outcome)}"
         return _Cause("", kind_of(cells), text)
 
@@ -324,30 +326,30 @@ class _Between:
     def _change(self, note: _Note) -> str:
         """The stated change that makes one release return a value where the other raises, if exactly one began here; "" otherwise."""
         used = {bare(operator.partition(".")[0]) for operator in note.fixture.operators}
-        found = [
+        results = [
             change.id
             for change in self._evidence.policy.changes
             if Release(self._since) < Release(change.since) <= Release(self._release)
             and change.kind in {"accepted", "refused"}
             and used.intersection(change.operators)
         ]
-        return f"change:{found[0]}" if len(found) == 1 else ""
+        return f"change:{results[0]}" if len(results) == 1 else ""
 
     def _take(self, name: str, note: _Note) -> None:
-        found = self._entry(name, note.section)
+        result = self._entry(name, note.section)
         again = name.startswith("cells:again:")
         text = f"{note.fixture.recipe}: {self._told(note.after, note.before)}" if again else note.cause.text
-        found.titles[short(text)] = None
-        found.archives.add(note.fixture.id)
-        found.newer += not note.older
-        found.older += note.older
-        found.open |= note.cause.fails
+        result.titles[short(text)] = None
+        result.archives.add(note.fixture.id)
+        result.newer += not note.older
+        result.older += note.older
+        result.open |= note.cause.fails
         if note.cause.finding:
-            found.findings.add(note.cause.finding)
-        found.by.append(self._first(note))
-        smallest = found.smallest
+            result.findings.add(note.cause.finding)
+        result.by.append(self._first(note))
+        smallest = result.smallest
         if smallest is None or _place(note) < _place(smallest):
-            found.smallest = note
+            result.smallest = note
 
     def _first(self, note: _Note) -> str:
         """The first recorded release between the two that behaves like the newer one."""
@@ -364,36 +366,36 @@ class _Between:
             first = release
         return first
 
-    def _part(self, key: str, found: _Found) -> FactRecord:
+    def _part(self, key: str, value: _Found) -> FactRecord:
         kind, _, name = key.partition(":")
         title, why = self._titles.get(name, ("", "")) if kind == "waiver" else ("", "")
-        first, *more = found.titles
+        first, *more = value.titles
         if not title:
             title = first + (f", and {len(more)} more like it" if more else "")
-        by = min(found.by, key=Release, default=self._release)
-        after = max((one for one in self._bits if Release(one) < Release(by)), key=Release, default=self._since)
-        prefix = "mended:" if found.section is Section.MENDED else ""
+        by = min(value.by, key=Release, default=self._release)
+        after = max((number for number in self._bits if Release(number) < Release(by)), key=Release, default=self._since)
+        prefix = "mended:" if value.section is Section.MENDED else ""
         return FactRecord(
             names=(f"{prefix}{key}",),
-            section=found.section,
+            section=value.section,
             rank=0 if kind == "waiver" else 3,
             title=f"Fixed: {title}" if prefix else title,
             source="archives",
             span=Span(after, by),
-            says=_counted(found, self._since, self._release),
-            archives=frozenset(found.archives),
-            newer=found.newer,
-            older=found.older,
+            says=_counted(value, self._since, self._release),
+            archives=frozenset(value.archives),
+            newer=value.newer,
+            older=value.older,
             why=" ".join(why.split()),
-            findings=tuple(sorted(found.findings)),
-            open=found.open,
-            shown=self._shown(found) if found.smallest else None,
-            details=tuple(found.titles),
+            findings=tuple(sorted(value.findings)),
+            open=value.open,
+            shown=self._shown(value) if value.smallest else None,
+            details=tuple(value.titles),
         )
 
-    def _shown(self, found: _Found) -> Shown:
-        assert found.smallest is not None  # noqa: S101 - checked before
-        note = found.smallest
+    def _shown(self, value: _Found) -> Shown:
+        assert value.smallest is not None  # noqa: S101 - checked before
+        note = value.smallest
         fixture, options = note.fixture, note.after.options.id
         command = f"torch-compat observe --recorded --show --reader torch-{note.reader} --fixture {fixture.id}"
         command += "" if options == "default" else f" --options {options}"
@@ -424,10 +426,10 @@ class _Between:
         """The result of a release for an archive, in one line: of several differences, the first that the other release does not have."""
         if cells.outcome in KEPT:
             return "as written"
-        said = self._differences_of(cells)
+        message = self._differences_of(cells)
         others = self._differences_of(other) if other is not None else []
-        theirs, texts = {one.place for one in others}, {one.text for one in others}
-        first = next((one for one in said if one.place not in theirs), said[0] if said else None)
+        theirs, texts = {item.place for item in others}, {item.text for item in others}
+        first = next((told for told in message if told.place not in theirs), message[0] if message else None)
         if first is None:
             return short(cells.message or DID.get(cells.outcome, str(cells.outcome)))
         return short(
@@ -440,17 +442,17 @@ class _Between:
         if cells.outcome not in _WITH_RESULTS or not cells.observation.departures or not _LOADED.isdisjoint(golden):
             return []
         told = []
-        for one in all_differences(golden, cells.observation.own_result(golden))[0]:
-            expected, got = one.content
-            place = f"{one.kind} {one.where} {got!r}"
-            if one.kind == "raised":
-                told.append(_Told(one.kind, f"{one.where}: raises {in_words(got['type'], got['message'])}", place))
-            elif one.kind == "relaxed":
+        for difference in all_differences(golden, cells.observation.own_result(golden))[0]:
+            expected, got = difference.content
+            place = f"{difference.kind} {difference.where} {got!r}"
+            if difference.kind == "raised":
+                told.append(_Told(difference.kind, f"{difference.where}: raises {in_words(got['type'], got['message'])}", place))
+            elif difference.kind == "relaxed":
                 wrote = f" (written: {in_words(expected['type'], expected['message'])})" if expected else ""
-                told.append(_Told(one.kind, f"{one.where}: returns a value{wrote}", place))
-            elif one.kind != "error" and self._evidence.matters(cells.fixture, one):
-                text = f"{one.where}: {one.kind} {one.facts.get('got')} (written: {one.facts.get('expected')})"
-                told.append(_Told(one.kind, text, place))
+                told.append(_Told(difference.kind, f"{difference.where}: returns a value{wrote}", place))
+            elif difference.kind != "error" and self._evidence.matters(cells.fixture, difference):
+                text = f"{difference.where}: {difference.kind} {difference.facts.get('got')} (written: {difference.facts.get('expected')})"
+                told.append(_Told(difference.kind, text, place))
         for pair in cells.others:
             text = f"raises {in_words(*pair[2:])} (written: {in_words(*pair[:2])})"
             told.append(_Told("error", text, text))
@@ -462,10 +464,10 @@ def _place(note: _Note) -> tuple[bool, bool, int, str]:
     return note.older, note.again, note.fixture.size, note.fixture.id
 
 
-def _counted(found: _Found, since: str, release: str) -> str:
-    said = []
-    if found.newer:
-        said.append(f"{found.newer} cells of {release}")
-    if found.older:
-        said.append(f"{found.older} cells of {since} with newer archives")
-    return ", ".join(said) or f"{len(found.archives)} recipes"
+def _counted(value: _Found, since: str, release: str) -> str:
+    messages = []
+    if value.newer:
+        messages.append(f"{value.newer} cells of {release}")
+    if value.older:
+        messages.append(f"{value.older} cells of {since} with newer archives")
+    return ", ".join(messages) or f"{len(value.archives)} recipes"

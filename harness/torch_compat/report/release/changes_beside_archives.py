@@ -43,7 +43,7 @@ CHANGES: Final = {"refused": Section.REFUSED, "accepted": Section.ACCEPTED}
 
 def _before(evidence: Evidence, release: str) -> str:
     """The calendar release before another; "" for the first."""
-    older = [one.version for one in evidence.policy.calendar if Release(one.version) < Release(release)]
+    older = [item.version for item in evidence.policy.calendar if Release(item.version) < Release(release)]
     return older[-1] if older else ""
 
 
@@ -55,7 +55,9 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
     changes, recorded = evidence.derived(operator_changes), evidence.operators
     if changes is None or recorded is None:
         return
-    ids = {one.id: one for one in report.findings if one.rule in {"schema-breaks-upgraded", "upgraders-old-schemas"}}
+    ids = {
+        finding.id: finding for finding in report.findings if finding.rule in {"schema-breaks-upgraded", "upgraders-old-schemas"}
+    }
     groups: defaultdict[tuple[str, Span], list[tuple[str, str]]] = defaultdict(list)
     waivers: dict[str, OperatorWaiver] = {}
 
@@ -67,10 +69,10 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
         groups[name, Span(after, changed.since)].append((changed.operator, text))
 
     for pair in changes.pairs:
-        for one in pair.broken:
-            if not one.known or one.upgrader is not None:
+        for item in pair.broken:
+            if not item.known or item.upgrader is not None:
                 continue
-            note(changed_by(one, pair.newer), _had(evidence, pair, one), f"{one.operator}: {one.reason}")
+            note(changed_by(item, pair.newer), _had(evidence, pair, item), f"{item.operator}: {item.reason}")
     recorded_releases = recorded.versions.releases
     for newer, entry in changes.dropped:
         text = f"{entry.operator}: the upgrader {entry.upgrader} for file format {entry.bump} was removed"
@@ -82,34 +84,38 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
                 f"{wrong.entry.operator}: the upgrader {wrong.entry.upgrader} declares a schema that {wrong.before} does not have"
             )
             note(misstated_by(wrong), recorded_releases[at - 1] if at else "", text)
-    for (name, span), found in groups.items():
+    for (name, span), group in groups.items():
         waiver = waivers.get(name)
-        operators = tuple(sorted({operator for operator, _ in found}))
+        operators = tuple(sorted({operator for operator, _ in group}))
         bases = {operator.partition(".")[0] for operator in operators}
-        mine = [one for one in ids.values() if one.first_reader == span.by and one.reproduce.rpartition(" ")[2] in bases]
-        mine = [one for one in mine if waiver is None or one.waiver == waiver.id]
+        mine = [
+            identifier
+            for identifier in ids.values()
+            if identifier.first_reader == span.by and identifier.reproduce.rpartition(" ")[2] in bases
+        ]
+        mine = [identifier for identifier in mine if waiver is None or identifier.waiver == waiver.id]
         yield FactRecord(
             names=(name,),
             section=Section.OPERATORS,
             rank=1,
-            title=waiver.title if waiver else found[0][1],
+            title=waiver.title if waiver else group[0][1],
             source="operators",
             span=span,
             says=f"{len(operators)} operators changed between {span.after} and {span.by}",
             operators=operators,
             why=" ".join(waiver.reason.split()) if waiver else "",
-            findings=tuple(sorted(one.id for one in mine)),
-            open=waiver is None and any(str(one.verdict) == "fail" for one in mine),
-            details=tuple(text for _, text in found),
+            findings=tuple(sorted(identifier.id for identifier in mine)),
+            open=waiver is None and any(str(identifier.verdict) == "fail" for identifier in mine),
+            details=tuple(text for _, text in group),
         )
 
 
-def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
+def _had(evidence: Evidence, pair: Pair, item: Break) -> str:
     """The newest recorded release before the newer one of a pair that has the old schema."""
     assert evidence.operators is not None  # noqa: S101 - checked before
     schemas = evidence.operators.schemas
     older = schemas.releases[: schemas.releases.index(pair.newer)]
-    return next((release for release in reversed(older) if one.old in schemas.schemas(one.operator, release)), pair.older)
+    return next((release for release in reversed(older) if item.old in schemas.schemas(item.operator, release)), pair.older)
 
 
 # ---------------------------------------------------------------------------------------------------------------- formats
@@ -117,17 +123,17 @@ def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
 
 def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Format versions that a release is the first to write, the first to read, or the first to stop reading."""
-    calendar = [one.version for one in evidence.policy.calendar]
+    calendar = [item.version for item in evidence.policy.calendar]
     for form in evidence.policy.formats:
-        said: defaultdict[str, list[str]] = defaultdict(list)
+        messages: defaultdict[str, list[str]] = defaultdict(list)
         if form.written_from is not None:
-            said[form.written_from.release].append("first written")
-        said[form.read_from.release].append("first read")
+            messages[form.written_from.release].append("first written")
+        messages[form.read_from.release].append("first read")
         if form.read_until is not None:
-            later = [one for one in calendar if Release(one) > Release(form.read_until.release)]
+            later = [version for version in calendar if Release(version) > Release(form.read_until.release)]
             if later:
-                said[later[0]].append("no longer read")
-        for release, words in said.items():
+                messages[later[0]].append("no longer read")
+        for release, words in messages.items():
             gone = "no longer read" in words
             yield FactRecord(
                 names=(f"format:{form.label}@{release}", *(f"waiver:{name}" for name in (form.waivers if gone else ()))),
@@ -147,10 +153,10 @@ def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
 def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Every event of every deprecation: according to its file, and to the observed behavior of releases."""
     for history in histories(evidence.policy):
-        states = {release: one.state for release, one in seen(evidence, history.deprecation).items()}
-        for one in history.happened:
-            if not one.point.planned:
-                yield _event(evidence, history, one, states)
+        states = {release: item.state for release, item in seen(evidence, history.deprecation).items()}
+        for happened in history.happened:
+            if not happened.point.planned:
+                yield _event(evidence, history, happened, states)
         due = history.snapshots[-1].due
         late = [breach for breach in history.snapshots[-1].breaches if breach.kind == "too-long"]
         if due is not None and not due.planned and late:
@@ -166,12 +172,12 @@ def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
             )
 
 
-def _event(evidence: Evidence, history: DeprecationHistory, one: Happened, states: Mapping[str, State]) -> FactRecord:
-    deprecation, what, release = history.deprecation, one.event.what, one.point.release
-    late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in one.breaches]
-    kept = "as the timeline allows" if one.earliest is not None and not one.breaches else ""
+def _event(evidence: Evidence, history: DeprecationHistory, happened: Happened, states: Mapping[str, State]) -> FactRecord:
+    deprecation, what, release = history.deprecation, happened.event.what, happened.point.release
+    late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in happened.breaches]
+    kept = "as the timeline allows" if happened.earliest is not None and not happened.breaches else ""
     first = next((other.event for other in history.happened if other.event.what in ENDS), None)
-    linked = (f"waiver:{name}" for name in deprecation.waivers) if one.event is first else ()
+    linked = (f"waiver:{name}" for name in deprecation.waivers) if happened.event is first else ()
     return FactRecord(
         names=(f"deprecation:{deprecation.id}/{what}@{release}", f"deprecation:{deprecation.id}@{release}", *linked),
         section=Section.DEPRECATIONS,
@@ -194,7 +200,7 @@ def _observed(evidence: Evidence, states: Mapping[str, State], release: str) -> 
     The file names the first release known to have it. If that release was tested, and behaves differently from the previously tested
     release, the releases in between are unknown.
     """
-    older = [one for one, state in states.items() if state is not State.CANNOT_TELL and Release(one) < Release(release)]
+    older = [item for item, state in states.items() if state is not State.CANNOT_TELL and Release(item) < Release(release)]
     if release in states and older and states[older[-1]] is not states[release]:
         return Span(older[-1], release)
     return Span(_before(evidence, release), release)

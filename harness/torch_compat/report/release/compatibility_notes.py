@@ -84,10 +84,12 @@ def read_hand(data: bytes, where: str) -> Hand:
     entries = table.pop("item", [])
     introduction = table.pop("introduction", "")
     if table or not isinstance(entries, list) or not isinstance(introduction, str):
-        found = ", ".join(escaped(key) for key in table) or "an introduction or items of the wrong type"
-        raise UsageError(f"has {found}, expected introduction and item", where=where, hint=hint, code="notes")
+        result = ", ".join(escaped(key) for key in table) or "an introduction or items of the wrong type"
+        raise UsageError(f"has {result}, expected introduction and item", where=where, hint=hint, code="notes")
     for number, entry in enumerate(entries, 1):
-        known = isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(one, str) for one in entry.values())
+        known = (
+            isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(item, str) for item in entry.values())
+        )
         if not known:
             raise UsageError(f"item {number} is not a table of two strings, id and text", where=where, hint=hint, code="notes")
         if entry["id"] in items:
@@ -157,7 +159,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
     yield ""
     if not report.not_asked:
         yield COMPLETE
-    yield from (f"- {one.count} × {plain(one.why)}" for one in report.not_asked)
+    yield from (f"- {entry.count} × {plain(entry.why)}" for entry in report.not_asked)
     yield ""
     yield "## Under way"
     yield ""

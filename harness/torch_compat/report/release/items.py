@@ -199,10 +199,10 @@ class ReleaseItem:
     @property
     def shown(self) -> Shown | None:
         """The smallest example, from the gravest section that has one."""
-        found = [part for part in self.parts if part.shown]
-        if not found:
+        results = [part for part in self.parts if part.shown]
+        if not results:
             return None
-        return min(found, key=lambda part: (ORDER.index(part.section), part.shown.size if part.shown else 0, part.title)).shown
+        return min(results, key=lambda part: (ORDER.index(part.section), part.shown.size if part.shown else 0, part.title)).shown
 
     @property
     def when(self) -> str:
@@ -233,9 +233,9 @@ def merged(parts: Iterable[FactRecord], calendar: Sequence[str]) -> list[Release
             place.update({name: at for name, where in place.items() if where == other})
         groups[at].append(part)
         place.update(dict.fromkeys(part.names, at))
-    found = [_item(group, calendar) for group in groups if group]
+    results = [_item(group, calendar) for group in groups if group]
     return sorted(
-        found, key=lambda item: (ORDER.index(item.section), -item.newer - item.older, -len(item.operators), item.title, item.id)
+        results, key=lambda item: (ORDER.index(item.section), -item.newer - item.older, -len(item.operators), item.title, item.id)
     )
 
 
@@ -248,6 +248,6 @@ def _item(parts: list[FactRecord], calendar: Sequence[str]) -> ReleaseItem:
         else:
             disagree = True
             span = span.widened(part.span)
-    candidates = tuple(one for one in calendar if _key(span.after) < _key(one) <= _key(span.by))
+    candidates = tuple(item for item in calendar if _key(span.after) < _key(item) <= _key(span.by))
     section = min((part.section for part in parts), key=ORDER.index)
     return ReleaseItem(parts[0].names[0], section, parts[0].title, span, candidates, disagree, tuple(parts))

@@ -106,28 +106,31 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
     releases, items = table.pop("release", []), table.pop("item", [])
     if table or not isinstance(releases, list) or not isinstance(items, list):
         raise UsageError("has keys other than release and item", where=where, hint=HINT, code="published")
-    found: dict[str, list[PublishedStatement]] = {}
+    results: dict[str, list[PublishedStatement]] = {}
     for number, entry in enumerate(releases, 1):
         _check(entry, {"version": str, "notes": str, "whole": bool, "why": str}, f"release {number}", where)
-        if not _address(entry["notes"]) or entry["version"] in found:
+        if not _address(entry["notes"]) or entry["version"] in results:
             raise UsageError(f"release {number} has no https URL, or is listed twice", where=where, hint=HINT, code="published")
-        found[str(Release(entry["version"]))] = []
+        results[str(Release(entry["version"]))] = []
     for number, entry in enumerate(items, 1):
         name = f"item {number}"
         optional = {"found": list, "unseen": str, "note": str}
         needed = {"release": str, "title": str, "source": str}
         _check(entry, needed, name, where, optional)
         names = entry.get("found", [])
-        if bool(names) == bool(entry.get("unseen")) or not all(isinstance(one, str) for one in names):
+        if bool(names) == bool(entry.get("unseen")) or not all(isinstance(item, str) for item in names):
             raise UsageError(f"{name} needs either found, a list of strings, or unseen", where=where, hint=HINT, code="published")
-        if entry["release"] not in found or not _address(entry["source"]):
+        if entry["release"] not in results or not _address(entry["source"]):
             raise UsageError(
                 f"{name} does not name a release in the table, or has no https URL", where=where, hint=HINT, code="published"
             )
-        said = PublishedStatement(entry["title"], entry["source"], tuple(names), entry.get("unseen", ""), entry.get("note", ""))
-        found[entry["release"]].append(said)
+        message = PublishedStatement(
+            entry["title"], entry["source"], tuple(names), entry.get("unseen", ""), entry.get("note", "")
+        )
+        results[entry["release"]].append(message)
     return tuple(
-        Published(one["version"], one["notes"], one["whole"], one["why"], tuple(found[one["version"]])) for one in releases
+        Published(release["version"], release["notes"], release["whole"], release["why"], tuple(results[release["version"]]))
+        for release in releases
     )
 
 
@@ -141,7 +144,7 @@ def _check(
 
 
 def _address(text: str) -> bool:
-    return text.startswith("https://") and text.isprintable() and not any(one in text for one in " <>()")
+    return text.startswith("https://") and text.isprintable() and not any(item in text for item in " <>()")
 
 
 def compared(published: Published, report: ReleaseReport, where: str) -> PublishedComparison:
@@ -153,21 +156,21 @@ def compared(published: Published, report: ReleaseReport, where: str) -> Publish
     by_name = {name: item for item in report.items for name in (item.id, *(name for part in item.parts for name in part.names))}
     shown, unseen = [], []
     named: set[str] = set()
-    for one in published.statements:
-        gone = [name for name in one.found if name not in by_name]
+    for statement in published.statements:
+        gone = [name for name in statement.found if name not in by_name]
         if gone:
             raise UsageError(
-                f"{escaped(one.title)}: the report of {report.release} has no {escaped(gone[0])}",
+                f"{escaped(statement.title)}: the report of {report.release} has no {escaped(gone[0])}",
                 where=where,
                 hint=f"torch-compat report {report.release} --full lists its items",
                 code="published-gone",
             )
-        if one.found:
-            items = tuple(dict.fromkeys(by_name[name] for name in one.found))
+        if statement.found:
+            items = tuple(dict.fromkeys(by_name[name] for name in statement.found))
             named.update(item.id for item in items)
-            shown.append((one, items))
+            shown.append((statement, items))
         else:
-            unseen.append(one)
+            unseen.append(statement)
     unnamed = tuple(item for item in report.items if item.section in BREAKING and item.id not in named)
     return PublishedComparison(published, report, tuple(shown), tuple(unseen), unnamed)
 
@@ -181,7 +184,7 @@ def published_md(found: Sequence[PublishedComparison], unrecorded: Sequence[Publ
     return "\n".join(escaped(line) for line in _lines(found, unrecorded)) + "\n"
 
 
-def _lines(found: Sequence[PublishedComparison], unrecorded: Sequence[Published]) -> Iterator[str]:
+def _lines(value: Sequence[PublishedComparison], unrecorded: Sequence[Published]) -> Iterator[str]:
     yield "# Published notes and recorded evidence"
     yield ""
     yield "Generated by `nox -s generate` from `reports/published.toml`; do not edit. Statements that PyTorch published are compared with"
@@ -189,46 +192,46 @@ def _lines(found: Sequence[PublishedComparison], unrecorded: Sequence[Published]
     yield ""
     yield "| release | notes retrieved | statements | confirmed by records | cannot be confirmed | breakages that no statement mentions |"
     yield "|---|---|---:|---:|---:|---:|"
-    for one in found:
-        retrieved = "whole" if one.published.whole else "partly: the rest was not compared"
-        counts = (len(one.published.statements), len(one.shown), len(one.unseen), len(one.unnamed))
-        yield f"| [{one.report.release}](releases/{one.report.release}.md) | {retrieved} | {' | '.join(map(str, counts))} |"
+    for comparison in value:
+        retrieved = "whole" if comparison.published.whole else "partly: the rest was not compared"
+        counts = (len(comparison.published.statements), len(comparison.shown), len(comparison.unseen), len(comparison.unnamed))
+        yield f"| [{comparison.report.release}](releases/{comparison.report.release}.md) | {retrieved} | {' | '.join(map(str, counts))} |"
     for other in unrecorded:
         yield f"| {other.version} | not compared: no release of this line is recorded | {len(other.statements)} | | | |"
-    for one in found:
-        yield from _release(one)
+    for comparison in value:
+        yield from _release(comparison)
 
 
-def _release(one: PublishedComparison) -> Iterator[str]:
+def _release(comparison: PublishedComparison) -> Iterator[str]:
     yield ""
-    yield f"## torch {one.report.release}"
+    yield f"## torch {comparison.report.release}"
     yield ""
-    yield f"[Release notes]({one.published.notes}). {plain(one.published.why)}"
-    if one.shown:
+    yield f"[Release notes]({comparison.published.notes}). {plain(comparison.published.why)}"
+    if comparison.shown:
         yield ""
         yield "### Published, and confirmed by the records"
         yield ""
-        for said, items in one.shown:
-            yield f"- {plain(said.title)} ([source]({said.source}))"
+        for statement, items in comparison.shown:
+            yield f"- {plain(statement.title)} ([source]({statement.source}))"
             yield from (f"  - {plain(item.title)}: {in_code(item.id)}" for item in items)
-            if said.note:
-                yield f"  - **{plain(said.note)}**"
-    if one.unseen:
+            if statement.note:
+                yield f"  - **{plain(statement.note)}**"
+    if comparison.unseen:
         yield ""
         yield "### Published, but not visible in the records"
         yield ""
-        for said in one.unseen:
-            yield f"- {plain(said.title)} ([source]({said.source}))"
-            yield f"  - {plain(said.unseen)}"
+        for statement in comparison.unseen:
+            yield f"- {plain(statement.title)} ([source]({statement.source}))"
+            yield f"  - {plain(statement.unseen)}"
     yield ""
     yield "### Recorded, but not mentioned in any statement"
     yield ""
-    if not one.published.whole:
+    if not comparison.published.whole:
         yield "The notes were not retrieved completely, so they may name some of these."
         yield ""
-    for item in one.unnamed[:MOST]:
+    for item in comparison.unnamed[:MOST]:
         yield f"- {plain(item.title)}: {in_code(item.id)}"
-    if len(one.unnamed) > MOST:
-        yield f"- and {len(one.unnamed) - MOST} more"
-    if not one.unnamed:
+    if len(comparison.unnamed) > MOST:
+        yield f"- and {len(comparison.unnamed) - MOST} more"
+    if not comparison.unnamed:
         yield "- nothing"

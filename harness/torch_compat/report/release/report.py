@@ -100,7 +100,7 @@ class ReleaseReport:
     @property
     def exit_status(self) -> int:
         """1 if something is neither waived nor expected, 4 if something was not checked and the policy does not say why, otherwise 0."""
-        return 1 if self.open else 4 if any(not one.explained for one in self.not_asked) else 0
+        return 1 if self.open else 4 if any(not item.explained for item in self.not_asked) else 0
 
 
 def reported_releases(evidence: Evidence) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def line_before(evidence: Evidence, release: str) -> str:
     Raises:
         NothingSelected: there is none.
     """
-    older = [one for one in recorded_readers(evidence) if Release(one).numbers[:2] < Release(release).numbers[:2]]
+    older = [reader for reader in recorded_readers(evidence) if Release(reader).numbers[:2] < Release(release).numbers[:2]]
     if not older:
         raise NothingSelected(
             f"no recorded release has an older minor version than {release}", hint="use --since RELEASE", code="no-since"
@@ -126,7 +126,7 @@ def line_before(evidence: Evidence, release: str) -> str:
 def _checked(evidence: Evidence, release: str) -> None:
     recorded = recorded_readers(evidence)
     if release not in recorded:
-        near = [one for one in recorded if Release(one).numbers[:2] == Release(release).numbers[:2]]
+        near = [reader for reader in recorded if Release(reader).numbers[:2] == Release(release).numbers[:2]]
         known = f"recorded releases of this line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
         raise NothingSelected(
             f"there are no records for torch {release}, so its changes are unknown", hint=known, code="not-recorded"
@@ -188,7 +188,7 @@ def release_report(
     # A cause for archives may begin at several releases, for the archives of several writers: its other records count if they can
     # belong to this beginning.
     others = [part for part in others if part.span.meets(asked) or not of_archives.intersection(part.names)]
-    calendar = [one.version for one in evidence.policy.calendar]
+    calendar = [item.version for item in evidence.policy.calendar]
     items = [item for item in merged([*archives, *others], calendar) if item.span.meets(asked)]
     return ReleaseReport(
         release=release,
@@ -206,7 +206,7 @@ def release_report(
 
 def _compared(evidence: Evidence, since: str, release: str) -> int:
     """The number of archives that both releases were asked to load."""
-    older, newer = (evidence.readers.where(lambda one, name=name: one.release == name) for name in (since, release))  # type: ignore[misc]
+    older, newer = (evidence.readers.where(lambda item, name=name: item.release == name) for name in (since, release))  # type: ignore[misc]
     count = 0
     for (_, options), line in evidence.by_line.items():
         if options == "default":
@@ -220,22 +220,22 @@ def _running(evidence: Evidence, release: str) -> Iterator[Running]:
         snapshot = history.at(day)
         if snapshot.state != "warned":
             continue
-        began = next(one.point.release for one in snapshot.happened if one.event.what == "warned")
+        began = next(happened.point.release for happened in snapshot.happened if happened.event.what == "warned")
         due = snapshot.due.release if snapshot.due else ""
         yield Running(history.deprecation.id, history.deprecation.subject, began, due, snapshot.overdue)
 
 
 def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], asked: Span) -> Iterator[NotAsked]:
     """What the records do not show about the release."""
-    for one in missing:
-        yield NotAsked(one.count, one.why)
+    for item in missing:
+        yield NotAsked(item.count, item.why)
     changes = evidence.derived(operator_changes)
     gaps = evidence.policy.operator_gaps
     if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
         yield NotAsked(1, f"the operators of {asked.by} are not recorded")
     elif changes is not None:
         for pair in changes.pairs:
-            unknown = sum(not one.known for one in pair.broken)
+            unknown = sum(not entry.known for entry in pair.broken)
             if unknown and Span(pair.older, pair.newer).meets(asked):
                 why = evidence.operators.schemas.why_incomplete(pair.newer) or "the record cannot be read"
                 text = f"operators from {pair.older} that may or may not be in {pair.newer}: {why}"

@@ -85,15 +85,15 @@ class Blocker:
 
 def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
     """Everything that prevents a sign-off: broken promises, missing checks, and results based on the reference reader alone."""
-    held = [Blocker("fail", one.id, one.title) for one in report.findings if one.verdict is Verdict.FAIL]
+    held = [Blocker("fail", finding.id, finding.title) for finding in report.findings if finding.verdict is Verdict.FAIL]
     held += [Blocker("not-checked", f"{what}: {why}", f"{count} × {why}") for what, why, count in report.not_checked]
     if not report.counts.get(Verdict.PASS):
         held.append(Blocker("not-checked", "judge", "nothing was checked"))
     known = {why for _, why, _ in report.not_checked}
     held += [
-        Blocker("not-checked", one.why, f"{one.count} × {one.why}")
-        for one in found.not_asked
-        if not one.explained and not any(one.why.startswith(why) for why in known)
+        Blocker("not-checked", asked.why, f"{asked.count} × {asked.why}")
+        for asked in found.not_asked
+        if not asked.explained and not any(asked.why.startswith(why) for why in known)
     ]
     held += [
         Blocker("modelled", f"modelled:{verdict}", f"{count} judgments ({verdict}) are based only on the reference reader")
@@ -125,11 +125,11 @@ def statement(
         accepted: what was accepted for this sign-off only, and why.
         amends: the release whose sign-off this one amends; "" for the first of a line.
     """
-    listed: dict[str, dict[str, int]] = {str(one): {} for one in (Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED)}
-    for one in report.findings:
-        if str(one.verdict) in listed:
-            name = one.waiver or one.id
-            listed[str(one.verdict)][name] = listed[str(one.verdict)].get(name, 0) + one.count
+    listed: dict[str, dict[str, int]] = {str(item): {} for item in (Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED)}
+    for finding in report.findings:
+        if str(finding.verdict) in listed:
+            name = finding.waiver or finding.id
+            listed[str(finding.verdict)][name] = listed[str(finding.verdict)].get(name, 0) + finding.count
     nobody: dict[str, int] = {}
     for what, why, count in report.no_promise:
         nobody[f"{what}: {why}" if why else what] = count
@@ -144,7 +144,7 @@ def statement(
         "evidence": report.evidence,
         "counts": {str(verdict): count for verdict, count in report.counts.items()},
         "items": [item.id for item in found.items],
-        "accepted": [{"id": one.id, "kind": one.kind, "what": one.text, "because": why} for one, why in accepted],
+        "accepted": [{"id": blocker.id, "kind": blocker.kind, "what": blocker.text, "because": why} for blocker, why in accepted],
         "listed": {**listed, str(Verdict.NO_PROMISE): nobody},
         "files": dict(files),
         "notes": hashlib.sha256(notes.encode()).hexdigest(),
@@ -175,7 +175,7 @@ def read_statement(data: bytes, where: str) -> dict[str, Any]:
     if good:
         texts = all(isinstance(document[key], str) for key in ("release", "since", "by", "date", "notes", "seal", "evidence"))
         files = document["files"]
-        good = texts and isinstance(files, dict) and all(isinstance(one, str) for one in files.values())
+        good = texts and isinstance(files, dict) and all(isinstance(file, str) for file in files.values())
     if not good:
         raise UsageError(
             f"is not a version {VERSION} sign-off", where=where, hint="restore it from version control", code="signoff"
@@ -200,7 +200,7 @@ def _names(root: Path) -> Iterator[str]:
         yield "fixtures/FROZEN"
     folders = [root / name for name in ROOTS]
     if (root / "fixtures").is_dir():
-        folders += [one for one in (root / "fixtures").iterdir() if one.is_dir() and (one / "manifest.jsonl").is_file()]
+        folders += [item for item in (root / "fixtures").iterdir() if item.is_dir() and (item / "manifest.jsonl").is_file()]
         folders.append(root / "fixtures/values")
     for folder in folders:
         if folder.is_dir():
@@ -216,22 +216,24 @@ def signoffs_of(root: Path, release: str) -> list[str]:
     """The folders of the sign-offs of a release, oldest first."""
     folder = root / FOLDER
     pattern = re.compile(rf"{re.escape(release)}(?:-(\d{{1,4}}))?")
-    found = (
-        [(int(match[1] or 1), one.name) for one in folder.iterdir() if (match := pattern.fullmatch(one.name))]
+    result = (
+        [(int(match[1] or 1), path.name) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))]
         if folder.is_dir()
         else []
     )
-    return [name for _, name in sorted(found)]
+    return [name for _, name in sorted(result)]
 
 
 def amended(root: Path, release: str) -> str:
     """The newest older release of the same line with a sign-off that was not withdrawn; "" if there is none."""
     folder, mine = root / FOLDER, Release(release)
     names = (
-        {one.name.partition("-")[0] for one in folder.iterdir() if not (one / WITHDRAWN).exists()} if folder.is_dir() else set()
+        {path.name.partition("-")[0] for path in folder.iterdir() if not (path / WITHDRAWN).exists()}
+        if folder.is_dir()
+        else set()
     )
     versions = sorted((Release(name) for name in names if re.fullmatch(r"\d+(\.\d+)+", name)), reverse=True)
-    return next((str(one) for one in versions if one < mine and one.numbers[:2] == mine.numbers[:2]), "")
+    return next((str(version) for version in versions if version < mine and version.numbers[:2] == mine.numbers[:2]), "")
 
 
 def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder: Mapping[str, bytes]) -> list[str]:
@@ -242,15 +244,15 @@ def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder:
         folder: the files of the sign-off itself, by name.
     """
     signed: Mapping[str, str] = document["files"]
-    said = [f"changed: {name}" for name in signed if name in files and files[name] != signed[name]]
-    said += [f"missing: {name}" for name in signed if name not in files]
-    said += [f"added: {name}" for name in files if name not in signed]
+    messages = [f"changed: {name}" for name in signed if name in files and files[name] != signed[name]]
+    messages += [f"missing: {name}" for name in signed if name not in files]
+    messages += [f"added: {name}" for name in files if name not in signed]
     if _seal(document) != document["seal"]:
-        said.append(f"changed: {STATEMENT} of the sign-off")
+        messages.append(f"changed: {STATEMENT} of the sign-off")
     notes = folder.get(NOTES_FILE)
     if notes is None:
-        said.append(f"missing: {NOTES_FILE} of the sign-off")
+        messages.append(f"missing: {NOTES_FILE} of the sign-off")
     elif hashlib.sha256(notes).hexdigest() != document["notes"]:
-        said.append(f"changed: {NOTES_FILE} of the sign-off")
-    said += [f"added to the sign-off: {name}" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
-    return [escaped(one) for one in sorted(said)]
+        messages.append(f"changed: {NOTES_FILE} of the sign-off")
+    messages += [f"added to the sign-off: {name}" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
+    return [escaped(item) for item in sorted(messages)]

@@ -49,8 +49,8 @@ class _Untold(Exception):  # noqa: N818 - not an error: a value that is not writ
 
 def call_of(where: str) -> CallTurn | None:
     """The call that contains a location in a result."""
-    found = _CALL.match(where)
-    return CallTurn(int(found[1]), found[2]) if found else None
+    match = _CALL.match(where)
+    return CallTurn(int(match[1]), match[2]) if match else None
 
 
 def loads(fixture: Fixture, options: dict[str, Any]) -> str:
@@ -79,7 +79,7 @@ def snippet(fixture: Fixture, options: dict[str, Any], called: CallTurn | None) 
         return "\n".join([*lines, f"{name} = {load}", *(["print(loaded)"] if name == "loaded" else [])])
     call = fixture.calls[called.number]
     try:
-        arguments = ", ".join(_written(one) for one in call["args"])
+        arguments = ", ".join(_written(arg) for arg in call["args"])
     except _Untold:
         return ""
     target = "program.module()" if fixture.family == "export" else "program"
@@ -158,7 +158,9 @@ def _tensor(body: dict[str, Any]) -> str:
     if dtype not in {*_REAL, *_WHOLE, "bool"} or math.prod(shape) > MOST or len(shape) > MOST:
         raise _Untold
     flat = tensor_array(dtype, base64.b64decode(body["bytes"])).tolist()
-    texts = [_number(one) for one in flat] if dtype in _REAL else [repr(bool(one) if dtype == "bool" else one) for one in flat]
+    texts = (
+        [_number(item) for item in flat] if dtype in _REAL else [repr(bool(item) if dtype == "bool" else item) for item in flat]
+    )
     if 0 in shape and len(shape) > 1:
         return f"torch.zeros({shape}, dtype=torch.{dtype})"
     return f"torch.tensor({_nested(texts, shape)}, dtype=torch.{dtype})"

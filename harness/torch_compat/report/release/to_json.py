@@ -26,8 +26,8 @@ def release_json(report: ReleaseReport) -> dict[str, Any]:
         "compared": report.compared,
         "counts": {str(section): len(report.of(section)) for section in TITLES},
         "items": [item_json(item) for item in report.items],
-        "running": [asdict(one) for one in report.running],
-        "not_asked": [{"count": one.count, "reason": one.why, "explained": one.explained} for one in report.not_asked],
+        "running": [asdict(running) for running in report.running],
+        "not_asked": [{"count": asked.count, "reason": asked.why, "explained": asked.explained} for asked in report.not_asked],
     }
 
 

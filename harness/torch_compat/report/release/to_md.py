@@ -52,7 +52,7 @@ def _lines(report: ReleaseReport, level: int) -> Iterator[str]:
     yield ""
     if not report.not_asked:
         yield COMPLETE
-    yield from (f"- {one.count} × {plain(one.why)}" for one in report.not_asked)
+    yield from (f"- {entry.count} × {plain(entry.why)}" for entry in report.not_asked)
 
 
 def releases_md(reports: Sequence[ReleaseReport]) -> str:
@@ -71,7 +71,7 @@ def releases_md(reports: Sequence[ReleaseReport]) -> str:
     for report in reversed(reports):
         counts = " | ".join(str(len(report.of(section)) or "·") for section in names)
         links = f"[{report.release}]({report.release}.md) ([notes](../notes/{report.release}.md))"
-        unknown = sum(one.count for one in report.not_asked)
+        unknown = sum(item.count for item in report.not_asked)
         lines.append(f"| {links} | {report.day} | {report.since} | {counts} | {unknown or '·'} |")
     return "\n".join(lines) + "\n"
 

@@ -51,8 +51,8 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
         _print(console, note, "dim", 0)
     if report.not_asked:
         console.print(Text("Unknown", style="bold yellow"))
-        for one in report.not_asked if full else report.not_asked[:MOST]:
-            _print(console, f"{one.count} × {one.why}", "", 2)
+        for entry in report.not_asked if full else report.not_asked[:MOST]:
+            _print(console, f"{entry.count} × {entry.why}", "", 2)
         if not full and len(report.not_asked) > MOST:
             console.print(Text(f"  and {len(report.not_asked) - MOST} more: --full prints them", style="dim"))
     else:
@@ -64,9 +64,9 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
 def _print(console: Console, text: str, style: str, indent: int, *, whole: bool = False) -> None:
     """Print a paragraph, wrapped on a terminal and never truncated; a command stays whole, if necessary on a line of its own."""
     margin = " " * indent
-    said, colon, command = text.partition(f": {PROGRAM} ")
+    message, colon, command = text.partition(f": {PROGRAM} ")
     if colon and console.is_terminal and len(margin + text) > console.width:
-        _print(console, f"{said}:", style, indent)
+        _print(console, f"{message}:", style, indent)
         console.print(Text(f"{margin}  {PROGRAM} {command}", style=style), soft_wrap=True)
     elif not whole:
         paragraph(console, margin + text, style)

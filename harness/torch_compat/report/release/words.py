@@ -35,13 +35,13 @@ def head(report: ReleaseReport) -> str:
 
 def counted(report: ReleaseReport, item: ReleaseItem) -> str:
     """How many records show an item, in words."""
-    said = (
+    message = (
         _some(item.newer, "cell", f" of {report.release}"),
         _some(item.older, "cell", f" of {report.since} with newer archives"),
         _some(len(item.archives), "archive"),
         _some(len(item.operators), "operator"),
     )
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, message))
 
 
 def _some(count: int, what: str, of: str = "") -> str:
@@ -90,12 +90,12 @@ def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]
 
 def notes_of_report(report: ReleaseReport) -> Iterator[str]:
     """The deprecations in progress, and the counts of operators."""
-    running = [one for one in report.running if not one.overdue]
-    late = [one for one in report.running if one.overdue]
+    running = [item for item in report.running if not item.overdue]
+    late = [item for item in report.running if item.overdue]
     if running:
         yield f"{len(running)} deprecations are under way: torch-compat deprecations --as-of {report.release}"
     if late:
-        yield f"{len(late)} of them should have ended: {', '.join(one.id for one in late)}"
+        yield f"{len(late)} of them should have ended: {', '.join(item.id for item in late)}"
     for pair in report.operators:
         broken = (
             "no promise"

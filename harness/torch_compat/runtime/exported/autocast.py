@@ -113,12 +113,12 @@ class Autocast:
             source, target = self.lower, dtypes.FLOAT32
         else:
             return args, words
-        cast = {key: self._cast(one, source, target) for key, one in words.items()}
-        return [self._cast(one, source, target) for one in args], cast
+        cast = {key: self._cast(word, source, target) for key, word in words.items()}
+        return [self._cast(arg, source, target) for arg in args], cast
 
     def _cast(self, value: Any, source: dtypes.Dtype, target: dtypes.Dtype) -> Any:
         if value.__class__ is list:
-            return [self._cast(one, source, target) for one in value]
+            return [self._cast(item, source, target) for item in value]
         if value.__class__ is Tensor and value.dtype is source:
             return self.to(value, target.code)
         return value
@@ -126,7 +126,7 @@ class Autocast:
 
 def _has_float32(values: list[Any]) -> bool:
     return any(
-        one.__class__ is Tensor and one.dtype is dtypes.FLOAT32
+        item.__class__ is Tensor and item.dtype is dtypes.FLOAT32
         for value in values
-        for one in (value if value.__class__ is list else [value])
+        for item in (value if value.__class__ is list else [value])
     )

@@ -183,8 +183,8 @@ def read_document(program: dict[str, Any], schema: tuple[int, int | None], allow
     except HarnessError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        said = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
-        raise Corrupt(said, where=where, code="bad-program") from error
+        message = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
+        raise Corrupt(message, where=where, code="bad-program") from error
 
 
 class _Reader:
@@ -198,28 +198,28 @@ class _Reader:
         signature = only(module["signature"], dict)
         graph_json = only(module["graph"], dict)
         specs = signature.get("input_specs")
-        arguments = [union(one) for one in only(graph_json["inputs"], list)]
+        arguments = [union(item) for item in only(graph_json["inputs"], list)]
         if specs is None:
             inputs, outputs = of_first_schema(signature, arguments, only(graph_json["outputs"], list))
         else:
-            inputs = tuple([read_input(*union(one)) for one in only(specs, list)])
-            outputs = tuple([read_output(*union(one)) for one in only(signature["output_specs"], list)])
+            inputs = tuple([read_input(*union(item)) for item in only(specs, list)])
+            outputs = tuple([read_output(*union(item)) for item in only(signature["output_specs"], list)])
         names = [argument_name(spec) for spec in specs] if specs is not None else None
         constants = only(graph_json.get("constants") or {}, dict)
         graph = self.graph(graph_json, names, constants)
         if len(inputs) != len(graph.inputs) or len(outputs) != len(graph.outputs):
-            said = f"its signature has {len(inputs)} inputs and {len(outputs)} outputs, but its graph has {len(graph.inputs)} and {len(graph.outputs)}"
-            raise ValueError(said)
+            message = f"its signature has {len(inputs)} inputs and {len(outputs)} outputs, but its graph has {len(graph.inputs)} and {len(graph.outputs)}"
+            raise ValueError(message)
         call = module.get("call_spec") or _call_of(only(module.get("module_call_graph", []), list))
         words = call.get("forward_arg_names")
         tuples = only(module.get("treespec_namedtuple_fields") or {}, dict)
         return Document(
             graph, inputs, outputs, _text_or_none(call.get("in_spec")), _text_or_none(call.get("out_spec")),
             None if words is None else tuple([only(word, str) for word in only(words, list)]),
-            {name: _range(found) for name, found in only(program.get("range_constraints") or {}, dict).items()},
+            {name: _range(result) for name, result in only(program.get("range_constraints") or {}, dict).items()},
             tuple([only(text, str) for text in only(program.get("guards_code") or [], list)]),
             (schema[0], schema[1] or 0),
-            {name: tuple([only(one, str) for one in only(found["field_names"], list)]) for name, found in tuples.items()},
+            {name: tuple([only(item, str) for item in only(result["field_names"], list)]) for name, result in tuples.items()},
             {name: only(text, str) for name, text in constants.items()},
         )  # fmt: skip
 
@@ -231,17 +231,17 @@ class _Reader:
             raise ValueError(f"graphs are nested deeper than {MOST_NESTED}")
         known: set[str] = set(constants or ())
         inputs: list[str | None] = []
-        for place, one in enumerate(only(found["inputs"], list)):
+        for place, item in enumerate(only(found["inputs"], list)):
             self.allowance.spend(JSON)
-            kind, value = union(one)
+            kind, value = union(item)
             name = defined(kind, value)
             if name is None and names is not None:
                 name = names[place]
             inputs.append(name)
             if name is not None:
                 self._define(name, known)
-        nodes = tuple([self.node(only(one, dict), known) for one in only(found["nodes"], list)])
-        outputs = tuple([self.argument(*union(one), known) for one in only(found["outputs"], list)])
+        nodes = tuple([self.node(only(entry, dict), known) for entry in only(found["nodes"], list)])
+        outputs = tuple([self.argument(*union(entry), known) for entry in only(found["outputs"], list)])
         sizes = {name: self.sizes(meta) for name, meta in only(found.get("tensor_values") or {}, dict).items()}
         numbers = {name: _size(value) for name, value in only(found.get("sym_int_values") or {}, dict).items()}
         self.depth -= 1
@@ -254,7 +254,7 @@ class _Reader:
         meta = only(meta, dict)
         stated = only((meta.get("meta") or meta)["sizes"], list)
         self.allowance.spend(JSON * (1 + len(stated)))
-        return tuple([_size(one) for one in stated])
+        return tuple([_size(item) for item in stated])
 
     def node(self, found: dict[str, Any], known: set[str]) -> Node:
         target = only(found["target"], str)
@@ -262,9 +262,9 @@ class _Reader:
         self.allowance.spend(JSON * (2 + len(given)))
         args: list[Any] = []
         keywords: dict[str, Any] = {}
-        for one in given:
-            name, kind = only(one["name"], str), one.get("kind")
-            value = self.argument(*union(one["arg"]), known)
+        for item in given:
+            name, kind = only(item["name"], str), item.get("kind")
+            value = self.argument(*union(item["arg"]), known)
             if kind == POSITIONAL or name == "" or (kind is None and not args and not keywords):
                 if keywords:
                     raise ValueError(f"{cut(target)} has a positional argument after a keyword argument")
@@ -273,7 +273,7 @@ class _Reader:
                 raise ValueError(f"{cut(target)} has two arguments with the name {cut(name)!r}")
             else:
                 keywords[name] = value
-        outputs = tuple([self._result(*union(one), known) for one in only(found["outputs"], list)])
+        outputs = tuple([self._result(*union(entry), known) for entry in only(found["outputs"], list)])
         single = found.get("is_hop_single_tensor_return") is not False
         return Node(target, tuple(args), keywords, outputs, single, f"{self.where}, node {_named(outputs) or target!r}")
 
@@ -283,8 +283,8 @@ class _Reader:
         if plain is not None:
             if plain is int and value.__class__ is bool:
                 return value  # as 2.4 writes truth values
-            found = only(value, plain)
-            return text_in(found) if plain is str else found
+            result = only(value, plain)
+            return text_in(result) if plain is str else result
         if kind in {"as_tensor", "as_custom_obj"}:
             return self._use(value["name"], known)
         if kind == "as_none":
@@ -301,8 +301,8 @@ class _Reader:
         items = only(value, list)
         self.allowance.spend(JSON * len(items))
         if kind in PLAIN_LISTS:
-            made = [only(item, PLAIN_LISTS[kind]) for item in items]
-            return Many(tuple(map(text_in, made) if kind == "as_strings" else made))
+            results = [only(item, PLAIN_LISTS[kind]) for item in items]
+            return Many(tuple(map(text_in, results) if kind == "as_strings" else results))
         if kind == "as_floats":
             return Many(tuple([number(item) for item in items]))
         if kind in SYMBOLIC_LISTS:
@@ -322,10 +322,10 @@ class _Reader:
 
     def _as_scalar_type(self, value: Any, _: set[str]) -> int:
         name = SCALAR_TYPES.get(only(value, int))
-        found = None if name is None else dtypes.named(name)
-        if found is None:
+        result = None if name is None else dtypes.named(name)
+        if result is None:
             raise ValueError(f"{value} is not a dtype of the schema")
-        return found.code
+        return result.code
 
     def _as_memory_format(self, value: Any, _: set[str]) -> int:
         return MEMORY_FORMATS[only(value, int)]
@@ -345,8 +345,8 @@ class _Reader:
         return self.graph(only(value["graph"], dict))
 
     def _as_operator(self, value: Any, _: set[str]) -> str:
-        found: str = only(value, str)
-        return found
+        result: str = only(value, str)
+        return result
 
     def _as_optional_tensor(self, value: Any, known: set[str]) -> Any:
         return self._optional(*union(value), known)
@@ -356,19 +356,19 @@ class _Reader:
         if self.depth > MOST_NESTED:
             raise ValueError(f"arguments are nested deeper than {MOST_NESTED}")
         self.allowance.spend(JSON * len(value))
-        made = {name: self.argument(*union(item), known) for name, item in only(value, dict).items()}
+        results = {name: self.argument(*union(item), known) for name, item in only(value, dict).items()}
         self.depth -= 1
-        return made
+        return results
 
     def _optional(self, kind: str, value: Any, known: set[str]) -> Any:
         # 2.1 writes the name alone
         return None if kind == "as_none" else self._use(value if value.__class__ is str else value["name"], known)
 
     def _symbolic(self, value: Any, known: set[str]) -> Any:
-        kind, found = union(value)
+        kind, result = union(value)
         if kind == "as_name":
-            return self._use(found, known)
-        return only(found, bool) if kind == "as_bool" else number(found) if kind == "as_float" else integer(found)
+            return self._use(result, known)
+        return only(result, bool) if kind == "as_bool" else number(result) if kind == "as_float" else integer(result)
 
     def _use(self, name: Any, known: set[str]) -> Name:
         if name not in known:
@@ -387,7 +387,7 @@ class _Reader:
             return self._define(name, known)
         if kind == "as_tensors" or kind in SYMBOLIC_LISTS:
             self.allowance.spend(JSON * len(value))
-            names = [one["name"] if kind == "as_tensors" else union(one)[1] for one in only(value, list)]
+            names = [item["name"] if kind == "as_tensors" else union(item)[1] for item in only(value, list)]
             return tuple([self._define(name, known) for name in names])
         if kind == "as_none" or kind in PLAIN or kind == "as_float":
             return None
@@ -424,9 +424,9 @@ def _text_or_none(value: Any) -> str | None:
     return None if value is None else only(value, str)
 
 
-def _range(found: Any) -> tuple[int | None, int | None]:
+def _range(value: Any) -> tuple[int | None, int | None]:
     """The least and the greatest value; None for no bound, which up to 2.5 is written as Python's infinity."""
-    low, high = found.get("min_val"), found.get("max_val")
+    low, high = value.get("min_val"), value.get("max_val")
     return (
         None if low is None or low == -math.inf else integer(low),
         None if high is None or high == math.inf else integer(high),
@@ -436,7 +436,7 @@ def _range(found: Any) -> tuple[int | None, int | None]:
 def _size(value: Any) -> SymInt:
     if value.__class__ is int:
         return SymInt(integer(value), "")
-    kind, found = union(value)
+    kind, result = union(value)
     if kind == "as_int":
-        return SymInt(integer(found), "")
-    return SymInt(None, only(found["expr_str"], str))
+        return SymInt(integer(result), "")
+    return SymInt(None, only(result["expr_str"], str))

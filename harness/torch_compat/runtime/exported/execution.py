@@ -104,15 +104,15 @@ class Execution:
 
     def call_of(self, target: str) -> Callable[..., Any]:
         """The function that a target names."""
-        found = self._calls.get(target)
-        if found is None:
+        result = self._calls.get(target)
+        if result is None:
             try:
-                found = self._found(target)
+                result = self._found(target)
             except Unsupported as error:
                 self.missing.add(target)
-                found = _lacking(error)
-            self._calls[target] = found
-        return found
+                result = _lacking(error)
+            self._calls[target] = result
+        return result
 
     def _found(self, target: str) -> Callable[..., Any]:
         if target.startswith(MODULES_OF_HIGHER):
@@ -120,8 +120,10 @@ class Execution:
         if target.startswith(HIGHER):
             call = self._higher_order.get(target.removeprefix(HIGHER))
             if call is None:
-                said = f"the reference reader does not support the higher-order operator {cut(target.removeprefix(HIGHER), 80)!r}"
-                raise Unsupported(said, where=self.where, code="operator")
+                message = (
+                    f"the reference reader does not support the higher-order operator {cut(target.removeprefix(HIGHER), 80)!r}"
+                )
+                raise Unsupported(message, where=self.where, code="operator")
             return lambda *args, **words: call(self, *args, **words)
         if target.startswith(OPERATORS):
             namespace, _, rest = target.removeprefix(OPERATORS).partition(".")
@@ -137,8 +139,8 @@ class Execution:
             return _item
         function = NUMBERS.get(target)
         if function is None:
-            said = f"the reference reader does not support the function {cut(target, 80)!r}"
-            raise Unsupported(said, where=self.where, code="operator")
+            message = f"the reference reader does not support the function {cut(target, 80)!r}"
+            raise Unsupported(message, where=self.where, code="operator")
         return _of_numbers(function, target)
 
     def run(self, flat: list[Any], tensors: dict[str, tuple[str, Any]]) -> list[Any]:
@@ -154,13 +156,13 @@ class Execution:
         given = iter(flat)
         values: dict[str, Any] = dict(self.constants)
         inputs: list[Any] = []
-        for name, one in zip(self.document.graph.inputs, self.document.inputs, strict=True):
-            value = next(given) if one.kind in {"user_input", "constant_input"} else tensors[one.target][1]
+        for name, input_ in zip(self.document.graph.inputs, self.document.inputs, strict=True):
+            value = next(given) if input_.kind in {"user_input", "constant_input"} else tensors[input_.target][1]
             inputs.append(value)
             if name is not None:
                 values[name] = value
         self.nodes(self.document.graph, values)
-        results = [self.value(one, values) for one in self.document.graph.outputs]
+        results = [self.value(output, values) for output in self.document.graph.outputs]
         return self._changed(results, values, tensors)
 
     def _changed(self, results: list[Any], values: dict[str, Any], tensors: dict[str, tuple[str, Any]]) -> list[Any]:
@@ -168,16 +170,18 @@ class Execution:
         copy = self.call_of("torch.ops.aten.copy_.default")
         written: dict[str, Any] = {}
         given: list[tuple[Any, Any]] = []
-        for one, stated, result in zip(self.document.outputs, self.document.graph.outputs, results, strict=True):
+        for output, stated, result in zip(self.document.outputs, self.document.graph.outputs, results, strict=True):
             name = stated.name if stated.__class__ is Name else None
-            if one.kind == "user_output":
+            if output.kind == "user_output":
                 given.append((name, result))
                 continue
-            assert one.target is not None  # noqa: S101 - document.py gives one to every mutation
-            into = values.get(one.target) if one.kind == "user_input_mutation" else tensors.get(one.target, (None, None))[1]
+            assert output.target is not None  # noqa: S101 - document.py gives one to every mutation
+            into = (
+                values.get(output.target) if output.kind == "user_input_mutation" else tensors.get(output.target, (None, None))[1]
+            )
             if into.__class__ is not Tensor:
-                said = f"changes {cut(one.target, 80)!r}, which is not a tensor of the program"
-                raise Corrupt(said, where=self.where, code="bad-program")
+                message = f"changes {cut(output.target, 80)!r}, which is not a tensor of the program"
+                raise Corrupt(message, where=self.where, code="bad-program")
             before = into.requires_grad
             into.requires_grad = False  # the copy is made without gradients
             copy(into, result)
@@ -193,15 +197,15 @@ class Execution:
             Its results as a tuple, or its only one.
         """
         if len(args) != len(graph.inputs):
-            said = f"a graph with {len(graph.inputs)} inputs is called with {len(args)}"
-            raise Raised(said, code="RuntimeError")
+            message = f"a graph with {len(graph.inputs)} inputs is called with {len(args)}"
+            raise Raised(message, code="RuntimeError")
         self.depth += 1
         if self.depth > DEEPEST:
             raise Raised("the program calls its graphs too deeply", code="RuntimeError")
         try:
             values = {name: value for name, value in zip(graph.inputs, args, strict=True) if name is not None}
             self.nodes(graph, values)
-            results = tuple([self.value(one, values) for one in graph.outputs])
+            results = tuple([self.value(output, values) for output in graph.outputs])
         finally:
             self.depth -= 1
         return results[0] if graph.single else results
@@ -211,8 +215,8 @@ class Execution:
         tick, value, calls = self.steps.tick, self.value, self._calls
         for node in graph.nodes:
             tick()
-            args = [value(one, values) for one in node.args]
-            words = {name: value(one, values) for name, one in node.keywords.items()}
+            args = [value(arg, values) for arg in node.args]
+            words = {name: value(keyword, values) for name, keyword in node.keywords.items()}
             if self.cast is not None and node.target.startswith(ATEN):
                 args, words = self.cast.around(node.target.removeprefix(ATEN).partition(".")[0], args, words)
             try:
@@ -232,7 +236,7 @@ class Execution:
         if kind is Name:
             return values[stated.name]
         if kind is Many:
-            return [self.value(one, values) for one in stated.items]
+            return [self.value(item, values) for item in stated.items]
         return stated
 
 
@@ -254,8 +258,8 @@ def _keep(node: Node, result: Any, values: dict[str, Any]) -> None:
 def _keep_many(node: Node, names: tuple[Any, ...], results: Any, values: dict[str, Any]) -> None:
     if not isinstance(results, list | tuple) or len(results) < len(names):
         count = len(results) if isinstance(results, list | tuple) else 1
-        said = f"states {len(names)} results for {cut(node.target, 80)}, which returns {count}"
-        raise Corrupt(said, where=node.where, code="bad-program")
+        message = f"states {len(names)} results for {cut(node.target, 80)}, which returns {count}"
+        raise Corrupt(message, where=node.where, code="bad-program")
     for name, result in zip(names, results, strict=False):
         if name.__class__ is tuple:
             _keep_many(node, name, result, values)
@@ -267,26 +271,26 @@ def _of_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(*given: Any, **named: Any) -> Any:
         numbers = (*given, *named.values())  # by the names of Python's own functions, in their order
         if any(number.__class__ not in PLAIN for number in numbers):
-            found = next(number for number in numbers if number.__class__ not in PLAIN)
-            if found.__class__ in {Tensor, OpaqueTensor}:
+            result = next(number for number in numbers if number.__class__ not in PLAIN)
+            if result.__class__ in {Tensor, OpaqueTensor}:
                 return _of_tensors(name, numbers)
-            raise Raised(f"{name} got a value of type {type(found).__name__}, expected numbers", code="TypeError")
+            raise Raised(f"{name} got a value of type {type(result).__name__}, expected numbers", code="TypeError")
         try:
-            made = function(*numbers)
+            product = function(*numbers)
         except ZeroDivisionError as error:
             raise Raised(str(error), code="ZeroDivisionError") from error
         except (OverflowError, ValueError, TypeError) as error:
             raise Raised(str(error), code=type(error).__name__) from error
-        if made.__class__ is int and not -(1 << 63) <= made < 1 << 63:
+        if product.__class__ is int and not -(1 << 63) <= product < 1 << 63:
             raise Raised(f"{name} has a value of more than 64 bits", code="RuntimeError")
-        return made
+        return product
 
     return call
 
 
 def _of_tensors(name: str, values: tuple[Any, ...]) -> Any:
-    found = registry.resolve(f"aten::{name.rpartition('.')[2].rstrip('_')}")
-    return found(*values)
+    result = registry.resolve(f"aten::{name.rpartition('.')[2].rstrip('_')}")
+    return result(*values)
 
 
 def _item(values: Any, place: Any) -> Any:

@@ -65,10 +65,10 @@ class Checks:
 
     def expression(self, text: str) -> Expression:
         """The parsed expression, cached."""
-        found = self._parsed.get(text)
-        if found is None:
-            found = self._parsed[text] = parse(text, self.where)
-        return found
+        result = self._parsed.get(text)
+        if result is None:
+            result = self._parsed[text] = parse(text, self.where)
+        return result
 
     # ------------------------------------------------------------------------------------------------ the hook
 
@@ -79,24 +79,24 @@ class Checks:
             Raised: they do not fit.
         """
         known: dict[str, int] = {}
-        for one, value in zip(self.given, flat, strict=True):
-            where = f"*args{one.path[1]}" if one.path[1] else one.shown
-            sizes = self.document.graph.sizes.get(one.name) if one.name else None
+        for given, value in zip(self.given, flat, strict=True):
+            where = f"*args{given.path[1]}" if given.path[1] else given.shown
+            sizes = self.document.graph.sizes.get(given.name) if given.name else None
             if sizes is not None:
                 if not isinstance(value, TENSORS):
                     raise _wrong(f"Expected input at {where} to be a tensor, but got {type(value)}")
                 if len(value.shape) != len(sizes):
                     shown = [size.expression or size.number for size in sizes]
-                    said = (
+                    message = (
                         f"Unexpected number of dimensions in input at {where}.shape (expected {shown}, got {list(value.shape)})"
                     )
-                    raise _wrong(said)
+                    raise _wrong(message)
                 for place, (size, actual) in enumerate(zip(sizes, value.shape, strict=True)):
                     self._fits(size, actual, known, f"{where}.shape[{place}]")
-            elif one.name is not None and one.name in self.document.graph.numbers:
-                self._fits(self.document.graph.numbers[one.name], value, known, where)
-            elif one.name is None and one.constant is not None and not _same(one.constant, value):
-                raise _wrong(f"Expected input at {where} to be equal to {one.constant}, but got {value}")
+            elif given.name is not None and given.name in self.document.graph.numbers:
+                self._fits(self.document.graph.numbers[given.name], value, known, where)
+            elif given.name is None and given.constant is not None and not _same(given.constant, value):
+                raise _wrong(f"Expected input at {where} to be equal to {given.constant}, but got {value}")
 
     def _fits(self, size: SymInt, actual: Any, known: dict[str, int], where: str) -> None:
         if size.number is not None:
@@ -114,8 +114,8 @@ class Checks:
         else:
             solved = actual if expression.symbol else _solve(expression, symbol, actual)
             if solved is None:
-                said = f"Expected input {where} = {actual} to be of the form {size.expression}, where {symbol} is an integer"
-                raise _wrong(said)
+                message = f"Expected input {where} = {actual} to be of the form {size.expression}, where {symbol} is an integer"
+                raise _wrong(message)
             known[symbol] = solved
         low, high = self.document.ranges.get(expression.key, (None, None))
         if low is not None and low > SMALL and actual < low:
@@ -131,26 +131,26 @@ class Checks:
         Raises:
             Raised: a guard fails.
         """
-        for holds, said in self._of_inputs(flat):
+        for holds, message in self._of_inputs(flat):
             if not holds:
-                raise Raised(f"Guard failed: {said}", code="AssertionError")
+                raise Raised(f"Guard failed: {message}", code="AssertionError")
         if not self.document.guards:
             return
         if self._guards is None:
             self._guards = [self._guard(text) for text in self.document.guards]
         arguments: dict[str, Any] = {}
-        for one, value in zip(self.given, flat, strict=True):
-            _put(arguments, one.path, value)
+        for item, value in zip(self.given, flat, strict=True):
+            _put(arguments, item.path, value)
         flat_args = {"flat_args": flat}
-        for said, expression in self._guards:
+        for message, expression in self._guards:
             if not expression.value({"L": arguments | flat_args}):
-                raise Raised(f"Guard failed: {said}", code="AssertionError")
+                raise Raised(f"Guard failed: {message}", code="AssertionError")
 
     def _guard(self, text: str) -> tuple[str, Expression]:
         expression = self.expression(text)
         shown = ast.unparse(expression.tree)
-        for one in self.given:
-            name, rest = one.path
+        for item in self.given:
+            name, rest = item.path
             shown = shown.replace(f"L[{name!r}]{rest}", name + rest)
         return shown, expression
 
@@ -158,19 +158,19 @@ class Checks:
         """Whether each guard of sizes, ranges and constants holds, and its text; in the order of the inputs."""
         sources: dict[str, tuple[str, int]] = {}
         derived: list[tuple[str, int, Expression]] = []
-        for one, value in zip(self.given, flat, strict=True):
-            sizes = self.document.graph.sizes.get(one.name) if one.name else None
+        for given, value in zip(self.given, flat, strict=True):
+            sizes = self.document.graph.sizes.get(given.name) if given.name else None
             if sizes is not None:
                 if not isinstance(value, TENSORS):
                     raise Raised(f"'{type(value).__name__}' object has no attribute 'size'", code="AttributeError")
                 for place, size in enumerate(sizes):
                     if place >= len(value.shape):
                         raise Raised("tuple index out of range", code="IndexError")
-                    yield from self._of_size(size, value.shape[place], f"{one.shown}.size()[{place}]", sources, derived)
-            elif one.name is not None and one.name in self.document.graph.numbers:
-                yield from self._of_size(self.document.graph.numbers[one.name], value, one.shown, sources, derived)
-            elif one.name is None:
-                yield from _of_constant(one.constant, value, one.shown)
+                    yield from self._of_size(size, value.shape[place], f"{given.shown}.size()[{place}]", sources, derived)
+            elif given.name is not None and given.name in self.document.graph.numbers:
+                yield from self._of_size(self.document.graph.numbers[given.name], value, given.shown, sources, derived)
+            elif given.name is None:
+                yield from _of_constant(given.constant, value, given.shown)
         yield from self._of_derived(sources, derived)
 
     def _of_size(
@@ -205,17 +205,17 @@ class Checks:
         self, sources: dict[str, tuple[str, int]], derived: list[tuple[str, int, Expression]]
     ) -> Iterator[tuple[bool, str]]:
         """Check sizes whose symbol is no input's size by itself: the first determines the symbol, the others must fit."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for shown, actual, expression in derived:
             (symbol,) = expression.names
             if symbol in sources:
                 continue
-            if symbol in found:
-                yield expression.value(found) == actual, f"{expression.text} == {shown}"
+            if symbol in results:
+                yield expression.value(results) == actual, f"{expression.text} == {shown}"
             else:
                 solved = _solve(expression, symbol, actual, whole=False)
                 if solved is not None:
-                    found[symbol] = solved
+                    results[symbol] = solved
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, str], value: Any) -> None:
@@ -264,5 +264,5 @@ def _solve(expression: Expression, symbol: str, actual: int, *, whole: bool = Tr
     return (actual - start) // slope
 
 
-def _wrong(said: str) -> Raised:
-    return Raised(said, code="RuntimeError")
+def _wrong(text: str) -> Raised:
+    return Raised(text, code="RuntimeError")

@@ -31,8 +31,8 @@ TAKES_LISTS = Release("2.7.0")  # the first whose while_loop takes what its own 
 def _graph(value: Any) -> Graph:
     if value.__class__ is not Graph:
         raise Raised(f"a higher-order operator got a value of type {type(value).__name__}, expected a graph", code="TypeError")
-    found: Graph = value
-    return found
+    graph: Graph = value
+    return graph
 
 
 def _items(value: Any) -> list[Any]:
@@ -61,10 +61,10 @@ def cond(run: Execution, pred: Any, true_fn: Any, false_fn: Any, operands: Any =
 
 def _mark(results: Any, given: list[Any]) -> None:
     """Results of graphs that are differentiated as a whole require gradients if an operand does."""
-    if registry.grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in given):
-        for one in _all(results):
-            if one.__class__ is Tensor and one.dtype.category >= registry.FLOATING:
-                one.requires_grad, one.is_leaf = True, False
+    if registry.grad.enabled and any(item.__class__ is Tensor and item.requires_grad for item in given):
+        for tensor in _all(results):
+            if tensor.__class__ is Tensor and tensor.dtype.category >= registry.FLOATING:
+                tensor.requires_grad, tensor.is_leaf = True, False
 
 
 def while_loop(run: Execution, cond_fn: Any, body_fn: Any, carried: Any, additional: Any = ()) -> Any:
@@ -85,8 +85,8 @@ def _copied(run: Execution, values: list[Any], given: list[Any]) -> list[Any]:
     if run.horizon.release < COPIES:
         return values
     clone = run.call_of("torch.ops.aten.clone.default")
-    known = {id(one) for one in given}
-    return [clone(one) if one.__class__ is Tensor and id(one) in known else one for one in values]
+    known = {id(item) for item in given}
+    return [clone(value) if value.__class__ is Tensor and id(value) in known else value for value in values]
 
 
 def map_(run: Execution, fn: Any, xs: Any, *args: Any) -> Any:
@@ -95,7 +95,7 @@ def map_(run: Execution, fn: Any, xs: Any, *args: Any) -> Any:
         tensors, more = list(args[:xs]), list(args[xs:])
     else:
         tensors, more = _items(xs), _items(args[0]) if args else []
-    if not tensors or any(one.__class__ is not Tensor or not one.ndim for one in tensors):
+    if not tensors or any(tensor.__class__ is not Tensor or not tensor.ndim for tensor in tensors):
         raise Raised("map() expects tensors with at least one dimension", code="RuntimeError")
     count = tensors[0].shape[0]
     bounded(count)
@@ -109,12 +109,12 @@ def map_(run: Execution, fn: Any, xs: Any, *args: Any) -> Any:
 def scan(run: Execution, fn: Any, init: Any, xs: Any, *rest: Any, additional_inputs: Any = ()) -> Any:
     """``scan(graph, init, xs, additional)``: 2.6 has ``dim`` and ``reverse`` before the additional arguments."""
     if len(rest) >= 2 and run.horizon.release >= WITHOUT_DIRECTION:
-        said = f"ScanOp.__call__() takes 5 positional arguments but {len(rest) + 4} were given"
-        raise Raised(said, code="TypeError")
+        message = f"ScanOp.__call__() takes 5 positional arguments but {len(rest) + 4} were given"
+        raise Raised(message, code="TypeError")
     dim, back = (rest[0], rest[1]) if len(rest) >= 2 else (0, False)
     more = _items(rest[-1]) if rest and isinstance(rest[-1], list | tuple) else _items(additional_inputs)
     carried, tensors = _items(init), _items(xs)
-    if not tensors or any(one.__class__ is not Tensor or not one.ndim for one in tensors):
+    if not tensors or any(tensor.__class__ is not Tensor or not tensor.ndim for tensor in tensors):
         raise Raised("scan() expects tensors with at least one dimension", code="RuntimeError")
     count = tensors[0].shape[dim]
     bounded(count)
@@ -132,7 +132,7 @@ def scan(run: Execution, fn: Any, init: Any, xs: Any, *rest: Any, additional_inp
 
 def _row(run: Execution, tensors: list[Tensor], dim: int, place: int) -> list[Any]:
     select = run.call_of("torch.ops.aten.select.int")
-    return [select(one, dim, place) for one in tensors]
+    return [select(tensor, dim, place) for tensor in tensors]
 
 
 def _stacked(run: Execution, rows: list[tuple[Any, ...]], dim: int) -> list[Any]:

@@ -46,5 +46,5 @@ def number(value: Any) -> float:
         return FLOATS[value]
     if value.__class__ is int:
         return float(integer(value))
-    found: float = only(value, float)
-    return found
+    result: float = only(value, float)
+    return result

@@ -86,7 +86,7 @@ class ExportedProgram:
         self.given = self._given()
         self.checks = Checks(self.document, self.given, where)
         self.extra = {
-            one.partition("/")[2]: archive.record(one) for one in archive.names if one.startswith(("extra/", "extra_files/"))
+            item.partition("/")[2]: archive.record(item) for item in archive.names if item.startswith(("extra/", "extra_files/"))
         }
         self.main = ExportedModule(self)
 
@@ -95,35 +95,37 @@ class ExportedProgram:
         if self.document.in_spec is None:
             raise Corrupt("does not describe the structure of its arguments", where=self.where, code="bad-program")
         tree = read_tree(self.document.in_spec, self.where, self.document.named_tuples)
-        pair = tuple([one.kind for one in tree.children])
+        pair = tuple([child.kind for child in tree.children])
         if self.document.schema[0] != 1 and pair != (SEQUENCE, DICTIONARY):
             raise Corrupt(
                 "does not describe the structure of its arguments and keyword arguments", where=self.where, code="bad-program"
             )
-        users = sum(one.kind in {"user_input", "constant_input"} for one in self.document.inputs)
+        users = sum(input_.kind in {"user_input", "constant_input"} for input_ in self.document.inputs)
         if tree.leaves != users:
-            said = f"declares {tree.leaves} arguments in its pytree spec, but has {users}"
-            raise Corrupt(said, where=self.where, code="bad-program")
+            message = f"declares {tree.leaves} arguments in its pytree spec, but has {users}"
+            raise Corrupt(message, where=self.where, code="bad-program")
         return tree
 
     def _lifted(self, state: dict[str, Any], constants: dict[str, Any]) -> dict[str, tuple[str, Any]]:
         """The kind and tensor of each input that the user does not pass, by input name."""
-        found: dict[str, tuple[str, Any]] = {}
-        for one in self.document.inputs:
-            if one.kind not in LIFTED:
+        results: dict[str, tuple[str, Any]] = {}
+        for input_ in self.document.inputs:
+            if input_.kind not in LIFTED:
                 continue
-            first, second = (state, constants) if one.kind in {"parameter", "buffer"} and one.persistent else (constants, state)
-            value = first.get(one.target, second.get(one.target))
+            first, second = (
+                (state, constants) if input_.kind in {"parameter", "buffer"} and input_.persistent else (constants, state)
+            )
+            value = first.get(input_.target, second.get(input_.target))
             if value is None:
-                said = f"has no {one.kind.replace('_', ' ')} {cut(one.target, 80)!r}"
-                raise Corrupt(said, where=self.where, code="missing-weight")
+                message = f"has no {input_.kind.replace('_', ' ')} {cut(input_.target, 80)!r}"
+                raise Corrupt(message, where=self.where, code="missing-weight")
             if not isinstance(value, Tensor | OpaqueTensor):
-                said = f"{cut(one.target, 80)!r} is not a tensor but a custom Python object"
-                raise Unsupported(said, where=self.where, code="custom-class")
-            if one.kind == "parameter" and value.__class__ is Tensor:
+                message = f"{cut(input_.target, 80)!r} is not a tensor but a custom Python object"
+                raise Unsupported(message, where=self.where, code="custom-class")
+            if input_.kind == "parameter" and value.__class__ is Tensor:
                 value.is_parameter = True
-            found[one.target] = one.kind, value
-        return found
+            results[input_.target] = input_.kind, value
+        return results
 
     @property
     def used(self) -> set[str]:
@@ -132,7 +134,7 @@ class ExportedProgram:
         names = set(names_of(graph.outputs)) | {
             name for node in graph.nodes for name in names_of([*node.args, *node.keywords.values()])
         }
-        return {str(one.target) for name, one in zip(graph.inputs, self.document.inputs, strict=True) if name in names}
+        return {str(input_.target) for name, input_ in zip(graph.inputs, self.document.inputs, strict=True) if name in names}
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -168,9 +170,9 @@ class ExportedProgram:
 
     def _given(self) -> tuple[Given, ...]:
         users = [
-            (name, one)
-            for name, one in zip(self.document.graph.inputs, self.document.inputs, strict=True)
-            if one.kind in {"user_input", "constant_input"}
+            (name, input_)
+            for name, input_ in zip(self.document.graph.inputs, self.document.inputs, strict=True)
+            if input_.kind in {"user_input", "constant_input"}
         ]
         words, parts = self.words, self.parts
         if self.document.schema[0] == 1:
@@ -179,8 +181,8 @@ class ExportedProgram:
             raise Corrupt(f"names {len(words)} arguments, but its tree has {len(parts)}", where=self.where, code="bad-program")
         paths = [(word, path) for word, part in zip(words, parts, strict=True) for path in _paths(part)]
         return tuple([
-            Given(None if one.kind == "constant_input" else name, path, one.target, one.kind)
-            for (name, one), path in zip(users, paths, strict=True)
+            Given(None if item.kind == "constant_input" else name, path, item.target, item.kind)
+            for (name, item), path in zip(users, paths, strict=True)
         ])  # fmt: skip
 
 
@@ -248,8 +250,8 @@ class ExportedModule:
         if program.out_tree is None:
             return results[0] if len(results) == 1 else tuple(results)
         if program.out_tree.leaves != len(results):
-            said = f"declares {program.out_tree.leaves} results in its pytree spec, but returns {len(results)}"
-            raise Corrupt(said, where=program.where, code="bad-program")
+            message = f"declares {program.out_tree.leaves} results in its pytree spec, but returns {len(results)}"
+            raise Corrupt(message, where=program.where, code="bad-program")
         return unflatten(program.out_tree, iter(results))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -271,13 +273,15 @@ class ExportedModule:
     def named_tensors(self) -> Iterator[tuple[str, str, Tensor | OpaqueTensor]]:
         """``(name, "parameter" or "buffer", tensor)``, each tensor once, parameters first."""
         program, release = self.program, self.program.horizon.release
-        found = {name: pair for name, pair in program.tensors.items() if not DROPS <= release < KEEPS or name in program.used}
-        found |= {name: ("buffer", tensor) for name, tensor in program.execution.constants.items()}
+        results = {name: pair for name, pair in program.tensors.items() if not DROPS <= release < KEEPS or name in program.used}
+        results |= {name: ("buffer", tensor) for name, tensor in program.execution.constants.items()}
         if release < KEEPS:
-            found = {name: ("buffer" if kind == "tensor_constant" else kind, tensor) for name, (kind, tensor) in found.items()}
+            results = {
+                name: ("buffer" if kind == "tensor_constant" else kind, tensor) for name, (kind, tensor) in results.items()
+            }
         for wanted in ("parameter", "buffer"):
             seen: set[int] = set()
-            for name, (kind, tensor) in found.items():
+            for name, (kind, tensor) in results.items():
                 if kind == wanted and id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield name.replace(".", "_") if release < DOTS else name, kind, tensor
@@ -302,10 +306,10 @@ def _chosen(archive: ZipArchive) -> tuple[str, str | None]:
         raise Unsupported(f"contains no exported program{more}", where=archive.path, code="no-program")
     names = [record.removeprefix("models/").removesuffix(".json") for record in records]
     if len(names) > 1 and "model" not in names:
-        said = (
+        message = (
             f"contains {len(names)} exported programs ({cut(', '.join(names), 200)}), none named model: only load_pt2 reads them"
         )
-        raise Unsupported(said, where=archive.path, code="several-programs")
+        raise Unsupported(message, where=archive.path, code="several-programs")
     name = "model" if "model" in names else names[0]
     return f"models/{name}.json", name
 
@@ -331,21 +335,21 @@ def _bound(words: tuple[str, ...], args: tuple[Any, ...], keywords: dict[str, An
         Raised: there are too many or too few.
     """
     if len(args) > len(words):
-        said = f"forward() takes {len(words) + 1} positional arguments but {len(args) + 1} were given"
-        raise Raised(said, code="TypeError")
-    found = dict(zip(words, args, strict=False))
+        message = f"forward() takes {len(words) + 1} positional arguments but {len(args) + 1} were given"
+        raise Raised(message, code="TypeError")
+    results = dict(zip(words, args, strict=False))
     for name, value in keywords.items():
-        if name in found:
+        if name in results:
             raise Raised(f"forward() got multiple values for argument '{name}'", code="TypeError")
         if name not in words:
             raise Raised(f"forward() got an unexpected keyword argument '{name}'", code="TypeError")
-        found[name] = value
-    missing = [word for word in words if word not in found]
+        results[name] = value
+    missing = [word for word in words if word not in results]
     if missing:
         plural = "" if len(missing) == 1 else "s"
         names = " and ".join(repr(word) for word in missing[:20])
         raise Raised(f"forward() missing {len(missing)} required positional argument{plural}: {names}", code="TypeError")
-    return [found[word] for word in words]
+    return [results[word] for word in words]
 
 
 def _text_in(value: Any) -> Any:

@@ -40,8 +40,8 @@ class Output(NamedTuple):
 def defined(kind: str, value: Any) -> str | None:
     """The name that an argument defines as an input or result; None if it defines none."""
     if kind in {"as_tensor", "as_custom_obj"}:
-        found: str = only(value["name"], str)
-        return found
+        result: str = only(value["name"], str)
+        return result
     if kind in SYMBOLIC:
         tag, name = union(value)
         return only(name, str) if tag == "as_name" else None
@@ -84,8 +84,8 @@ def _constant(kind: str, value: Any) -> Any:
         return value  # as 2.4 writes truth values
     if kind not in PLAIN:
         raise Unsupported(f"the reference reader does not support the constant input kind {cut(kind)!r}", code="argument")
-    found = only(value, PLAIN[kind])
-    return text_in(found) if kind == "as_string" else found
+    result = only(value, PLAIN[kind])
+    return text_in(result) if kind == "as_string" else result
 
 
 def read_output(kind: str, value: Any) -> Output:
@@ -116,8 +116,8 @@ def of_first_schema(
             inputs.append(Input("user_input", None if name is not None else _constant(kind, value)))
     mutated = only(signature.get("buffers_to_mutate") or {}, dict)
     outputs: list[Output] = []
-    for one in results:
-        kind, value = union(one)
+    for result in results:
+        kind, value = union(result)
         name = defined(kind, value)
         # a result that is also a user output appears twice among the results: mutations come first
         changes = mutated.get(name) if len(outputs) < len(mutated) else None

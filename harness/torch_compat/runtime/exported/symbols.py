@@ -147,8 +147,10 @@ class Expression:
         except ZeroDivisionError as error:
             raise Raised(str(error), code="ZeroDivisionError") from error
         except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
-            said = f"the reference reader cannot compute {cut(self.text, 200)!r}: {type(error).__name__}: {cut(str(error), 200)}"
-            raise Unsupported(said, where=self.where, code="expression") from error
+            message = (
+                f"the reference reader cannot compute {cut(self.text, 200)!r}: {type(error).__name__}: {cut(str(error), 200)}"
+            )
+            raise Unsupported(message, where=self.where, code="expression") from error
 
     def _value(self, node: ast.expr, known: Mapping[str, Any]) -> Any:
         if isinstance(node, ast.Constant):
@@ -160,7 +162,7 @@ class Expression:
         if isinstance(node, ast.UnaryOp):
             return UNARY[type(node.op)](self._number(node.operand, known))
         if isinstance(node, ast.BoolOp):
-            results = (self._value(one, known) for one in node.values)
+            results = (self._value(item, known) for item in node.values)
             return all(results) if isinstance(node.op, ast.And) else any(results)
         if isinstance(node, ast.Compare):
             return self._compared(node, known)
@@ -169,19 +171,19 @@ class Expression:
         if isinstance(node, ast.Call):
             return self._called(node, known)
         if isinstance(node, ast.Subscript):
-            found = self._value(node.value, known)
-            if not isinstance(found, list | tuple | dict):
-                raise TypeError(f"a value of type {type(found).__name__} has no items")
-            return found[self._value(node.slice, known)]
+            result = self._value(node.value, known)
+            if not isinstance(result, list | tuple | dict):
+                raise TypeError(f"a value of type {type(result).__name__} has no items")
+            return result[self._value(node.slice, known)]
         if isinstance(node, ast.Attribute) and node.attr == "inf":
             return math.inf
         raise TypeError(f"{type(node).__name__} is not supported")
 
     def _number(self, node: ast.expr, known: Mapping[str, Any]) -> Any:
-        found = self._value(node, known)
-        if found.__class__ not in NUMBERS:
-            raise TypeError(f"a value of type {type(found).__name__} is not a number")
-        return found
+        result = self._value(node, known)
+        if result.__class__ not in NUMBERS:
+            raise TypeError(f"a value of type {type(result).__name__} is not a number")
+        return result
 
     def _compared(self, node: ast.Compare, known: Mapping[str, Any]) -> bool:
         left = self._value(node.left, known)
@@ -203,20 +205,20 @@ class Expression:
             return self._method(function, node.args, known)
         if not isinstance(function, ast.Name) or function.id not in FUNCTIONS:
             raise TypeError("unknown function")
-        return _bits(FUNCTIONS[function.id](*[self._number(one, known) for one in node.args]))
+        return _bits(FUNCTIONS[function.id](*[self._number(arg, known) for arg in node.args]))
 
     def _method(self, function: ast.Attribute, args: list[ast.expr], known: Mapping[str, Any]) -> Any:
         if isinstance(function.value, ast.Name) and function.value.id == "math":
             return OF_MATH[function.attr](self._number(args[0], known))
-        found = self._value(function.value, known)
-        if not isinstance(found, Tensor):
-            raise TypeError(f"a value of type {type(found).__name__} has no {function.attr}")
+        tensor = self._value(function.value, known)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"a value of type {type(tensor).__name__} has no {function.attr}")
         if function.attr == "size" and not args:
-            return list(found.shape)
+            return list(tensor.shape)
         if function.attr == "stride" and not args:
-            return list(found.strides)
+            return list(tensor.strides)
         if function.attr == "storage_offset" and not args:
-            return found.storage_offset
+            return tensor.storage_offset
         raise TypeError(f"a tensor has no {function.attr} in this context")
 
 

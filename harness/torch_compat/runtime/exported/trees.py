@@ -65,9 +65,9 @@ def read_tree(text: str, where: str, named: Mapping[str, tuple[str, ...]]) -> Tr
         Unsupported: it has a container that the reference reader does not know.
     """
     try:
-        version, found = json.loads(text)
+        version, result = json.loads(text)
         if version == PROTOCOL:
-            return _read(found, where, named, 0)
+            return _read(result, where, named, 0)
     except HarnessError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -77,14 +77,14 @@ def read_tree(text: str, where: str, named: Mapping[str, tuple[str, ...]]) -> Tr
     raise Unsupported(f"has a pytree spec of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
 
 
-def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]], depth: int) -> Tree:
+def _read(value: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]], depth: int) -> Tree:
     if depth > DEEPEST:
         raise ValueError(f"it is nested deeper than {DEEPEST}")
-    type_ = found["type"]
+    type_ = value["type"]
     if type_ is None:
         return Tree(LEAF)
-    children = tuple([_read(child, where, named, depth + 1) for child in found["children_spec"]])
-    context = _context(found["context"])
+    children = tuple([_read(child, where, named, depth + 1) for child in value["children_spec"]])
+    context = _context(value["context"])
     if type_ in LISTS or type_ in TUPLES:
         return Tree(SEQUENCE, type_, (), children)
     if type_ in DICTIONARIES:
@@ -107,8 +107,8 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
             RETURN_TYPES[:-1] if type_ != NAMED_TUPLE else PYTREE if isinstance(context, dict) else name.rpartition(".")[0]
         )
         return Tree(NAMED, name, fields, children, where_from)
-    said = f"has arguments or results in a custom container {cut(str(type_), 80)!r}, which only the program's own Python code can create"
-    raise Unsupported(said, where=where, code="tree")
+    message = f"has arguments or results in a custom container {cut(str(type_), 80)!r}, which only the program's own Python code can create"
+    raise Unsupported(message, where=where, code="tree")
 
 
 def _context(stated: Any) -> Any:
@@ -157,13 +157,13 @@ def unflatten(tree: Tree, leaves: Iterator[Any]) -> Any:
     if tree.kind == LEAF:
         return next(leaves)
     bounded(len(tree.children))
-    made = [unflatten(child, leaves) for child in tree.children]
+    results = [unflatten(child, leaves) for child in tree.children]
     if tree.kind == DICTIONARY:
-        return dict(zip(tree.keys, made, strict=True))
+        return dict(zip(tree.keys, results, strict=True))
     if tree.kind == NAMED:
         space = {"qualified_name": tree.type, "fields": tree.keys, "module": tree.module, "__slots__": ()}
-        return type("NamedTuple", (NamedTupleValue,), space)(*made)
-    return made if tree.type in LISTS else tuple(made)
+        return type("NamedTuple", (NamedTupleValue,), space)(*results)
+    return results if tree.type in LISTS else tuple(results)
 
 
 def _python(value: Any) -> str:

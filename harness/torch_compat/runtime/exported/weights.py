@@ -51,8 +51,8 @@ def read_weights(archive: ZipArchive, name: str | None) -> tuple[Values, Values]
         Unsupported: a constant is an object that only PyTorch can make.
     """
     if name is None:
-        found = [_first(archive, f"serialized_{kind}.pt", f"serialized_{kind}.json") for kind in ("state_dict", "constants")]
-        return _pickled(archive, found[0]), _pickled(archive, found[1])
+        results = [_first(archive, f"serialized_{kind}.pt", f"serialized_{kind}.json") for kind in ("state_dict", "constants")]
+        return _pickled(archive, results[0]), _pickled(archive, results[1])
     return _part(archive, name, "weights"), _part(archive, name, "constants")
 
 
@@ -62,7 +62,7 @@ def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> V
     Raises:
         Corrupt: one is none.
     """
-    found = {}
+    results = {}
     for name, text in stated.items():
         place = f"{where}, constant {cut(name, 80)!r}"
         try:
@@ -71,12 +71,12 @@ def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> V
             raise Corrupt("is not base64", where=place, code="bad-json") from error
         archive.allowance.spend(NESTED)
         archive.allowance.expand(len(data))
-        found[name] = _tensor(_values(*torch_save(place, data, archive.allowance)), place)
-        if not isinstance(found[name], Tensor | OpaqueTensor):
+        results[name] = _tensor(_values(*torch_save(place, data, archive.allowance)), place)
+        if not isinstance(results[name], Tensor | OpaqueTensor):
             raise Corrupt(
-                f"contains a value of type {type(found[name]).__name__}, expected a tensor", where=place, code="bad-nested"
+                f"contains a value of type {type(results[name]).__name__}, expected a tensor", where=place, code="bad-nested"
             )
-    return found
+    return results
 
 
 def _first(archive: ZipArchive, *records: str) -> str | None:
@@ -97,15 +97,15 @@ def _pickled(archive: ZipArchive, record: str | None) -> Values:
     """The dictionary in an archive of torch.save. 2.1 has no constants; if empty, they are not an archive."""
     if record is None or not archive.member(record).size:
         return {}
-    found = _unpickled(archive, record)
-    if not isinstance(found, dict):
-        said = f"contains a value of type {type(found).__name__}, expected a dictionary"
-        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-nested")
-    made: dict[int, Any] = {}
-    for value in found.values():  # a tensor under two names is one tensor
-        if id(value) not in made:
-            made[id(value)] = _tensor(value, f"{archive.path}, record {record!r}")
-    return {str(name): made[id(value)] for name, value in found.items()}
+    result = _unpickled(archive, record)
+    if not isinstance(result, dict):
+        message = f"contains a value of type {type(result).__name__}, expected a dictionary"
+        raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="bad-nested")
+    results: dict[int, Any] = {}
+    for value in result.values():  # a tensor under two names is one tensor
+        if id(value) not in results:
+            results[id(value)] = _tensor(value, f"{archive.path}, record {record!r}")
+    return {str(name): results[id(value)] for name, value in result.items()}
 
 
 def _unpickled(archive: ZipArchive, record: str) -> Any:
@@ -143,8 +143,8 @@ def _configured(archive: ZipArchive, config: str) -> Values:
     except HarnessError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        said = f"describes no weights: {type(error).__name__} {cut(str(error), 200)}"
-        raise Corrupt(said, where=where, code="bad-json") from error
+        message = f"describes no weights: {type(error).__name__} {cut(str(error), 200)}"
+        raise Corrupt(message, where=where, code="bad-json") from error
 
 
 def _one(archive: ZipArchive, folder: str, entry: dict[str, Any], storages: dict[str, Any]) -> Any:
@@ -164,7 +164,7 @@ def _one(archive: ZipArchive, folder: str, entry: dict[str, Any], storages: dict
     dtype = None if name is None else dtypes.named(name)
     if dtype is None:
         raise Corrupt(f"has the dtype {meta['dtype']}, which is not in the schema", where=where, code="bad-json")
-    shape, strides = (tuple([_stated(one) for one in meta[key]]) for key in ("sizes", "strides"))
+    shape, strides = (tuple([_stated(item) for item in meta[key]]) for key in ("sizes", "strides"))
     offset = _stated(meta["storage_offset"])
     if any(size < 0 for size in shape):
         raise Corrupt("is a tensor with a negative size", where=where, code="bad-tensor")
@@ -185,11 +185,11 @@ def _storage(archive: ZipArchive, record: str, dtype: dtypes.Dtype, count: int) 
         return np.zeros(count, dtype.array)
     view = archive.view(record)
     if len(view) % dtype.itemsize:
-        said = f"contains {len(view)} bytes, which is not a multiple of the element size of {dtype.name}"
-        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="size-disagrees")
-    found = arrays.elements(bytearray(view), dtype.array)
+        message = f"contains {len(view)} bytes, which is not a multiple of the element size of {dtype.name}"
+        raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="size-disagrees")
+    result = arrays.elements(bytearray(view), dtype.array)
     big = "byteorder" in archive.names and archive.record("byteorder").strip() == b"big"
-    return found.byteswap() if big else found
+    return result.byteswap() if big else result
 
 
 def _stated(value: Any) -> int:

@@ -74,7 +74,7 @@ class BodyCompiler(ExpressionCompiler):
             arg.annotation = None
             arg.type_comment = None
         if args.defaults:
-            args.defaults = [self._default(one) for one in args.defaults]
+            args.defaults = [self._default(default) for default in args.defaults]
         variables_of(node.body, self.locals, self.forks)
         if self.forks and self.forks.intersection(arg.arg[1:] for arg in args.args):
             raise self.unit.fail(node, "has a parameter and a function with the same name")
@@ -90,27 +90,27 @@ class BodyCompiler(ExpressionCompiler):
     def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
         """The arguments of a call; for the program's own functions up to 1.6, with devices in place of strings."""
         places = self.texts.places(node.args) if prefixed and self.texts is not None else ()
-        made = super()._arguments(node, prefixed=prefixed)
+        result = super()._arguments(node, prefixed=prefixed)
         if places:
             given = self._name(self.unit.entry(("texts", places), places), node)
             device = self.unit.host.operator("aten::device", self.unit, node.lineno)
-            made.args = [made.func, given, *made.args]
-            made.func = self._table_name("passing", passing(device), node)
-        return made
+            result.args = [result.func, given, *result.args]
+            result.func = self._table_name("passing", passing(device), node)
+        return result
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """The arguments of a call; marks a list of constant tensors, whose type in 1.8 to 1.11 differs from the one operators require."""
         listed = name in INDEXED and self.folded is not None and len(node.args) > 1 and self.folded.is_list(node.args[1])
-        made = super()._slip(node, name)
+        result = super()._slip(node, name)
         if not listed:
-            return made
-        if made is None:
+            return result
+        if result is None:
             node.func = self._name(self.unit.operator("aten::" + name[6:], node), node)
-            made = self._arguments(node)
-        if isinstance(made, ast.Call):
+            result = self._arguments(node)
+        if isinstance(result, ast.Call):
             mark = self._table_name("folded", folded_list, node)
-            made.args[1] = ast.Call(mark, [made.args[1]], [], lineno=node.lineno, col_offset=0)
-        return made
+            result.args[1] = ast.Call(mark, [result.args[1]], [], lineno=node.lineno, col_offset=0)
+        return result
 
     def _check(self, name: str, type_: str, node: ast.AST) -> ast.stmt:
         """Check that a parameter has its declared type."""
@@ -131,22 +131,22 @@ class BodyCompiler(ExpressionCompiler):
         self.depth += 1
         if self.depth > DEPTH:
             raise self.unit.fail(body[0], f"is nested deeper than {DEPTH}")
-        made: list[ast.stmt] = []
+        results: list[ast.stmt] = []
         for node in body:
             handler = STATEMENTS.get(node.__class__)
             if handler is None:
                 raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not support")
             before, reads = self.calls, id(node) not in self.unused
-            found = handler(self, node)
+            result = handler(self, node)
             if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:
                 raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; the limit is {MOST_CALLS}")
             if self.calls - self.paid > CALLS_PAID:
-                made.append(self._pay(self.calls - self.paid, body[0]))
+                results.append(self._pay(self.calls - self.paid, body[0]))
                 self.paid = self.calls
-            if found is not None and reads:
-                made.append(found)
+            if result is not None and reads:
+                results.append(result)
         self.depth -= 1
-        return made or [ast.Pass(lineno=body[0].lineno, col_offset=0)]
+        return results or [ast.Pass(lineno=body[0].lineno, col_offset=0)]
 
     def _pay(self, count: int, node: ast.AST) -> ast.stmt:
         """Pay for calls in front of the statement that contains the last of them, since a function may consist of a million calls."""
@@ -265,10 +265,10 @@ class BodyCompiler(ExpressionCompiler):
         returns = self.info.returns if self.info is not None else None
         if returns is None:
             return
-        found = self.literals.get(value.id) if isinstance(value, ast.Name) else literal_type(value)
-        if found is not None and not may_be(found, read_type(returns)):
-            said = f"Return value was annotated as having type {read_type(returns)} but is actually of type {found}"
-            raise self.unit.fail(value, said, "types")
+        result = self.literals.get(value.id) if isinstance(value, ast.Name) else literal_type(value)
+        if result is not None and not may_be(result, read_type(returns)):
+            message = f"Return value was annotated as having type {read_type(returns)} but is actually of type {result}"
+            raise self.unit.fail(value, message, "types")
 
     def assert_(self, node: ast.Assert) -> ast.stmt:
         """``assert``: raises what TorchScript raises."""

@@ -72,7 +72,7 @@ CHECKS = {"int": _checked_int, "float": _checked_float}
 
 def is_instance(value: Any, types: tuple[Type, ...]) -> bool:
     """``isinstance(x, T)`` of the source; several types are alternatives."""
-    return any(instance_of(value, one) for one in types)
+    return any(instance_of(value, type_) for type_ in types)
 
 
 NUMBERS = frozenset({int, float, bool, Dtype, Device})
@@ -126,8 +126,8 @@ def to_list(value: Any, type_: Type) -> Any:
         dims, inner = dims + 1, inner.args[0]
     if value.array.ndim != dims:
         raise Raised(f"Output annotation list dimension and runtime tensor dimension must match for tolist(), expected {dims}, got {value.array.ndim}", code="RuntimeError")  # fmt: skip
-    said = {0: "bool", 1: "int", 2: "float", 3: "complex"}[value.dtype.category]
-    if inner.kind != said:
+    message = {0: "bool", 1: "int", 2: "float", 3: "complex"}[value.dtype.category]
+    if inner.kind != message:
         raise Raised(
             "Output annotation element type and runtime tensor element type must match for tolist()", code="RuntimeError"
         )
@@ -150,7 +150,7 @@ def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
 
 
 def _holds(data: list[Any]) -> bool:
-    return any(one.__class__ is not list or _holds(one) for one in data)
+    return any(byte.__class__ is not list or _holds(byte) for byte in data)
 
 
 def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def call(*args: Any, **keywords: Any) -> Any:
-        classes = {one.__class__ for one in args}
+        classes = {arg.__class__ for arg in args}
         if bool in classes and Tensor not in classes:
             raise Raised("isInt() INTERNAL ASSERT FAILED: a bool from a tensor is treated as an integer", code="RuntimeError")
         return function(*args, **keywords)

@@ -69,10 +69,10 @@ class ExpressionCompiler:
         """``t if (t := value).__class__ is int else checked(t)``; our own code reads the class, which every value has."""
         at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
         store, load = self._temporary(node)
-        found = ast.Attribute(ast.NamedExpr(store, value, **at), "__class__", ast.Load(), **at)
+        result = ast.Attribute(ast.NamedExpr(store, value, **at), "__class__", ast.Load(), **at)
         kind = self._table_name(type_, int if type_ == "int" else float, node)
         checked = ast.Call(self._table_name(f"checked {type_}", called.CHECKS[type_], node), [load], [], **at)
-        return ast.IfExp(ast.Compare(found, [ast.Is()], [kind], **at), load, checked, **at)
+        return ast.IfExp(ast.Compare(result, [ast.Is()], [kind], **at), load, checked, **at)
 
     def _native(self, node: ast.Call) -> ast.expr | None:
         """Arithmetic and comparisons of values known to be numbers, without operators; integers wrap at the end of the expression."""
@@ -88,10 +88,10 @@ class ExpressionCompiler:
                 return None
             left, right = (self.expr(arg) for arg in node.args)
             return ast.Compare(left, [COMPARISONS[name]()], [right], lineno=node.lineno, col_offset=0)
-        found = types.type_of(node)
-        if name in ARITHMETIC and found == "float":
+        result = types.type_of(node)
+        if name in ARITHMETIC and result == "float":
             return self._arithmetic(node, 0)
-        if found != "int":
+        if result != "int":
             return None
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         if name in ARITHMETIC:
@@ -126,20 +126,20 @@ class ExpressionCompiler:
 
     def _once(self, items: list[ast.expr]) -> list[ast.expr]:
         """Eliminate common subexpressions as 1.0 does, even if two results become one tensor."""
-        made: list[ast.expr] = []
+        results: list[ast.expr] = []
         seen: dict[str, ast.Name] = {}
         for item in items:
             pure = isinstance(item, ast.Call) and dotted(item.func).startswith("torch.") and not dotted(item.func).endswith("_")
             key = ast.dump(item) if pure else ""
             if key in seen:
                 self.unit.host.equal_calls()
-                made.append(seen[key])
+                results.append(seen[key])
             elif pure:
                 store, seen[key] = self._temporary(item)
-                made.append(ast.NamedExpr(store, self.expr(item), lineno=item.lineno, col_offset=0))
+                results.append(ast.NamedExpr(store, self.expr(item), lineno=item.lineno, col_offset=0))
             else:
-                made.append(self.expr(item))
-        return made
+                results.append(self.expr(item))
+        return results
 
     def is_fork(self, name: str) -> bool:
         """Whether a name is that of a function nested in this one or in the enclosing one."""
@@ -169,9 +169,9 @@ class ExpressionCompiler:
         self.depth += 1
         if self.depth > DEPTH:
             raise self.unit.fail(node, f"is nested deeper than {DEPTH}")
-        found: ast.expr = handler(self, node)
+        result: ast.expr = handler(self, node)
         self.depth -= 1
-        return found
+        return result
 
     def constant(self, node: ast.Constant) -> ast.expr:
         """A literal."""
@@ -292,8 +292,8 @@ class ExpressionCompiler:
             return self._arguments(node)
         if name.startswith("__torch__."):
             if name.endswith(".__new__"):
-                made = self._name(self.unit.reference(name[: -len(".__new__")], "new"), node)
-                return ast.Call(made, [], [], lineno=node.lineno, col_offset=0)
+                result = self._name(self.unit.reference(name[: -len(".__new__")], "new"), node)
+                return ast.Call(result, [], [], lineno=node.lineno, col_offset=0)
             node.func = self._name(self.unit.reference(name, "call"), node)
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, f"calls {name}, which is not defined")
@@ -318,12 +318,12 @@ class ExpressionCompiler:
         host, line = self.unit.host, node.lineno
         constant_number(node, name, host)
         if name in {"torch.eq", "torch.ne"} and host.itself and (self._of_itself(node) or self._one_list(node)):
-            found = "aten::" + name[6:]
-            node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)
+            result = "aten::" + name[6:]
+            node.func = self._table_name(f"{result} of itself", host.of_itself(result, self.unit, line), node)
             return self._arguments(node)
         if host.neutral and changes_nothing(node, name):
-            found = "aten::" + name[6:]
-            node.func = self._table_name(f"{found} of nothing", host.unchanged(found, self.unit, line), node)
+            result = "aten::" + name[6:]
+            node.func = self._table_name(f"{result} of nothing", host.unchanged(result, self.unit, line), node)
             return self._arguments(node)
         if name == "torch.index_put" and host.listed and len(node.args) > 1 and self._lists_tensors(node.args[1]):
             node.func = self._table_name("aten::index_put of tensors", host.written(self.unit, line), node)
@@ -335,14 +335,14 @@ class ExpressionCompiler:
         if len(node.args) != 2 or node.keywords or ast.dump(node.args[0]) != ast.dump(node.args[1]):
             return False
         parts = list(ast.walk(node.args[0]))
-        variables = [one for one in parts if isinstance(one, ast.Name) and self.known(one.id)]
-        called_ = [dotted(one.func) for one in parts if isinstance(one, ast.Call)]
-        attributes = [one for one in parts if isinstance(one, ast.Attribute) and not dotted(one).startswith("torch.")]
+        variables = [part for part in parts if isinstance(part, ast.Name) and self.known(part.id)]
+        called_ = [dotted(part.func) for part in parts if isinstance(part, ast.Call)]
+        attributes = [part for part in parts if isinstance(part, ast.Attribute) and not dotted(part).startswith("torch.")]
         pure = all(
-            one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
-            for one in called_
+            item in {"float", "int"} or (item.startswith("torch.") and item not in NO_VALUE and not item.endswith("_"))
+            for item in called_
         )
-        return bool(variables) and not attributes and pure and self.numbers.isdisjoint(one.id for one in variables)
+        return bool(variables) and not attributes and pure and self.numbers.isdisjoint(variable.id for variable in variables)
 
     def _elements(self, node: ast.expr) -> str:
         """The declared element type of a list or of the lists in it; empty if the source does not state it."""
@@ -355,8 +355,8 @@ class ExpressionCompiler:
             and node.value.id == "self"
             and self.cls is not None
         ):
-            said = self.cls.attributes.get(node.attr)
-            type_ = read_type(said) if said is not None else None
+            message = self.cls.attributes.get(node.attr)
+            type_ = read_type(message) if message is not None else None
         if type_ is None or type_.kind != "List":
             return ""
         while type_.kind == "List":
@@ -365,24 +365,24 @@ class ExpressionCompiler:
 
     def _one_list(self, node: ast.Call) -> bool:
         """Whether one side is a list literal and the other a variable that is the same list, unmodified."""
-        if len(node.args) != 2 or node.keywords or not any(isinstance(one, ast.List) for one in node.args):
+        if len(node.args) != 2 or node.keywords or not any(isinstance(arg, ast.List) for arg in node.args):
             return False
-        both = [self.displays.get(one.id, one) if isinstance(one, ast.Name) else one for one in node.args]
+        both = [self.displays.get(arg.id, arg) if isinstance(arg, ast.Name) else arg for arg in node.args]
         return self._of_itself(ast.Call(node.func, both, []))
 
     def _forget_names(self, names: Collection[str]) -> None:
         """Forget what was known of these variables, and of list literals that contain them."""
         if self.displays and names:
             self.displays = {
-                name: made
-                for name, made in self.displays.items()
-                if name not in names and not any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(made))
+                name: result
+                for name, result in self.displays.items()
+                if name not in names and not any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(result))
             }
 
     def _lists_tensors(self, node: ast.expr) -> bool:
         """Whether an expression is a list of tensors rather than of optional tensors."""
         if isinstance(node, ast.List):
-            return not any(isinstance(one, ast.Constant) for one in node.elts)
+            return not any(isinstance(item, ast.Constant) for item in node.elts)
         if isinstance(node, ast.Name) and node.id in self.listed:
             return self.listed[node.id]
         if isinstance(node, ast.Name) and self.info is not None:
@@ -401,7 +401,7 @@ class ExpressionCompiler:
         return node
 
     def _type(self, node: ast.expr) -> ast.expr:
-        types = [read_type(one) for one in (node.elts if isinstance(node, ast.Tuple | ast.List) else [node])]
+        types = [read_type(item) for item in (node.elts if isinstance(node, ast.Tuple | ast.List) else [node])]
         return self._name(self.unit.entry(("types", tuple(map(str, types))), tuple(types)), node)
 
     def _two(self, node: ast.Call) -> None:
@@ -468,18 +468,18 @@ class ExpressionCompiler:
     def _identity(self, node: ast.expr, left: ast.expr, right: ast.expr) -> ast.expr:
         """``x is y``. A comparison with None needs no function."""
         at: Any = {"lineno": node.lineno, "col_offset": 0}
-        one = isinstance(left, ast.Name) and isinstance(right, ast.Name) and left.id == right.id
+        item = isinstance(left, ast.Name) and isinstance(right, ast.Name) and left.id == right.id
         nothing = any(isinstance(side, ast.Constant) and side.value is None for side in (left, right))
         left, right = self.expr(left), self.expr(right)
         if nothing:
             return ast.Compare(left, [ast.Is()], [right], **at)
-        name, check = ("one variable", called.is_itself) if one else ("is", called.is_same)
+        name, check = ("one variable", called.is_itself) if item else ("is", called.is_same)
         return ast.Call(self._table_name(name, check, node), [left, right], [], **at)
 
     def is_(self, node: ast.Call) -> ast.expr:
         """``torch.__is__(x, y)`` and ``torch.__isnot__(x, y)``."""
-        found = self._identity(node, *node.args)
-        return found if dotted(node.func) == "torch.__is__" else ast.UnaryOp(ast.Not(), found, lineno=node.lineno, col_offset=0)
+        result = self._identity(node, *node.args)
+        return result if dotted(node.func) == "torch.__is__" else ast.UnaryOp(ast.Not(), result, lineno=node.lineno, col_offset=0)
 
     def subscript(self, node: ast.Subscript) -> ast.expr:
         """``x[y]`` and slices of lists and texts."""
@@ -502,12 +502,12 @@ class ExpressionCompiler:
         if literal_type(node) is not None and not isinstance(node, ast.Tuple):
             return self.expr(node)
         certain = self.types is not None and self.types.type_of(node) in {"int", "float", "bool"}
-        found = self.expr(node)
+        result = self.expr(node)
         if certain:
-            return found
+            return result
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         store, load = self._temporary(node)
-        kind = ast.Attribute(ast.NamedExpr(store, found, **at), "__class__", ast.Load(), **at)
+        kind = ast.Attribute(ast.NamedExpr(store, result, **at), "__class__", ast.Load(), **at)
         test = ast.Compare(kind, [ast.Is()], [self._table_name("int", int, node)], **at)
         return ast.IfExp(test, load, ast.Call(self._table_name("key", checked_key, node), [load], [], **at), **at)
 
@@ -556,12 +556,12 @@ class ExpressionCompiler:
             raise self.unit.fail(node, "chains comparisons")
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         if isinstance(op := node.ops[0], ast.Is | ast.IsNot):
-            found: ast.expr = self._identity(node, node.left, node.comparators[0])
-            return found if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), found, **at)
+            result: ast.expr = self._identity(node, node.left, node.comparators[0])
+            return result if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), result, **at)
         left, right = self.expr(node.left), self.expr(node.comparators[0])
         if isinstance(op, ast.In | ast.NotIn):
-            found = ast.Call(self._name(self.unit.operator("aten::__contains__", node), node), [right, left], [], **at)
-            return found if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), found, **at)
+            result = ast.Call(self._name(self.unit.operator("aten::__contains__", node), node), [right, left], [], **at)
+            return result if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), result, **at)
         func = self._name(self.unit.operator(COMPARE[op.__class__], node), node)
         return ast.Call(func, [left, right], [], **at)
 
@@ -577,8 +577,8 @@ class ExpressionCompiler:
 
     def truth(self, node: ast.expr) -> ast.expr:
         """The condition of a branch."""
-        check, found = self._table_name("truth", called.truth, node), self.expr(node)
-        return ast.Call(check, [found], [], lineno=node.lineno, col_offset=0) if self.unit.tests_floats else found
+        check, result = self._table_name("truth", called.truth, node), self.expr(node)
+        return ast.Call(check, [result], [], lineno=node.lineno, col_offset=0) if self.unit.tests_floats else result
 
 
 def _not(body: ExpressionCompiler, node: ast.Call) -> ast.expr:

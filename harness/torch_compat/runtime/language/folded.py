@@ -37,7 +37,7 @@ class FoldedList(list[object]):
 
 def indexes(node: ast.FunctionDef) -> bool:
     """Whether a function calls one of these operators."""
-    return any(isinstance(one, ast.Call) and dotted(one.func) in INDEXED for one in ast.walk(node))
+    return any(isinstance(item, ast.Call) and dotted(item.func) in INDEXED for item in ast.walk(node))
 
 
 def folded_list(items: list[object]) -> FoldedList:
@@ -90,7 +90,7 @@ class Folded:
         name = dotted(node.func)
         if not name.startswith("torch.") or name in RANDOM or name in CHANGING or name.endswith("_"):
             return False
-        return all(map(self.holds, node.args)) and all(self.holds(one.value) for one in node.keywords)
+        return all(map(self.holds, node.args)) and all(self.holds(keyword.value) for keyword in node.keywords)
 
 
 def _changed(call: ast.Call) -> list[str]:
@@ -98,4 +98,4 @@ def _changed(call: ast.Call) -> list[str]:
     name = dotted(call.func)
     if not (name in CHANGING or name.endswith("_")) or not call.args:
         return []
-    return [one.id for one in call.args[:1] if isinstance(one, ast.Name)]
+    return [arg.id for arg in call.args[:1] if isinstance(arg, ast.Name)]

@@ -74,10 +74,10 @@ class Inference:
         self._attributes = attributes
         self._assigned: list[tuple[str, ast.expr | str | None]] = []
         for arg in node.args.args:
-            said = declared(arg.annotation)
-            if said in NUMBERS:
-                self.checked[arg.arg] = said
-            self._assigned.append((arg.arg, said if said != "bool" else None))
+            message = declared(arg.annotation)
+            if message in NUMBERS:
+                self.checked[arg.arg] = message
+            self._assigned.append((arg.arg, message if message != "bool" else None))
         self._collect(node.body)
         self._self = (
             all(name != "self" for name, _ in self._assigned[1:]) and bool(node.args.args) and node.args.args[0].arg == "self"
@@ -106,18 +106,18 @@ class Inference:
             known = self.variables[name]
             if known is None:
                 continue
-            found = value if value is None or isinstance(value, str) else self._type(value)
-            joined = known if found == OPEN else found if known in {OPEN, found} else None
+            result = value if value is None or isinstance(value, str) else self._type(value)
+            joined = known if result == OPEN else result if known in {OPEN, result} else None
             if joined != known:
                 self.variables[name] = joined
-                again = [one for one in used_by.get(name, ()) if one not in waiting]
+                again = [item for item in used_by.get(name, ()) if item not in waiting]
                 left += again
                 waiting.update(again)
 
     def type_of(self, node: ast.expr) -> str | None:
         """The type of an expression of the source; None if it is not certain."""
-        found = self._type(node)
-        return None if found == OPEN else found
+        result = self._type(node)
+        return None if result == OPEN else result
 
     def _collect(self, body: list[ast.stmt]) -> None:
         for node in body:
@@ -147,8 +147,8 @@ class Inference:
             items: list[ast.expr | str | None] = [None] * len(target.elts)
             if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
                 items = list(value.elts)
-            for one, item in zip(target.elts, items, strict=True):
-                self._assign(one, item)
+            for node, item in zip(target.elts, items, strict=True):
+                self._assign(node, item)
 
     def _type(self, node: ast.expr) -> str | None:
         kind = node.__class__
@@ -171,22 +171,22 @@ class Inference:
             return listed[5:-1] if listed is not None and listed.startswith("List[") else OPEN if listed == OPEN else None
         if isinstance(node, ast.Attribute):
             if self._self and isinstance(node.value, ast.Name) and node.value.id == "self":
-                found = declared(self._attributes.get(node.attr))
-                return found if found in NUMBERS else None
+                result = declared(self._attributes.get(node.attr))
+                return result if result in NUMBERS else None
             return None
         if isinstance(node, ast.List):
             inner = {self._type(item) for item in node.elts}
-            found = next(iter(inner)) if len(inner) == 1 else None
-            return f"List[{found}]" if found in NUMBERS else OPEN if found == OPEN else None
+            result = next(iter(inner)) if len(inner) == 1 else None
+            return f"List[{result}]" if result in NUMBERS else OPEN if result == OPEN else None
         if isinstance(node, ast.IfExp):
             return self._join(self._type(node.body), self._type(node.orelse))
         return None
 
     @staticmethod
-    def _join(one: str | None, other: str | None) -> str | None:
-        if one == OPEN:
+    def _join(text: str | None, other: str | None) -> str | None:
+        if text == OPEN:
             return other
-        return one if other in {OPEN, one} else None
+        return text if other in {OPEN, text} else None
 
     def _call(self, node: ast.Call) -> str | None:
         name = dotted(node.func)
@@ -195,29 +195,29 @@ class Inference:
         if name in ARITHMETIC or name in DIVISIONS:
             if len(node.args) != 2:
                 return None
-            one, other = self._type(node.args[0]), self._type(node.args[1])
-            if OPEN in {one, other}:
-                return OPEN if one in {OPEN, *NUMBERS} and other in {OPEN, *NUMBERS} else None
-            if one == "int" and other == "int":
+            item, other = self._type(node.args[0]), self._type(node.args[1])
+            if OPEN in {item, other}:
+                return OPEN if item in {OPEN, *NUMBERS} and other in {OPEN, *NUMBERS} else None
+            if item == "int" and other == "int":
                 return "int"
-            return "float" if one in NUMBERS and other in NUMBERS and name in ARITHMETIC else None
+            return "float" if item in NUMBERS and other in NUMBERS and name in ARITHMETIC else None
         if name in COMPARISONS:
             if len(node.args) != 2:
                 return None
-            one, other = self._type(node.args[0]), self._type(node.args[1])
-            if one in {OPEN, *NUMBERS} and other in {OPEN, *NUMBERS}:
-                return OPEN if OPEN in {one, other} else "bool"
+            item, other = self._type(node.args[0]), self._type(node.args[1])
+            if item in {OPEN, *NUMBERS} and other in {OPEN, *NUMBERS}:
+                return OPEN if OPEN in {item, other} else "bool"
             return None
         if name in INTEGER_RESULTS and len(node.args) == 1:
             return "int"
         if name == "float" and len(node.args) == 1:
-            found = self._type(node.args[0])
-            return "float" if found in NUMBERS else OPEN if found == OPEN else None
+            result = self._type(node.args[0])
+            return "float" if result in NUMBERS else OPEN if result == OPEN else None
         if name == "torch.size" and len(node.args) == 2:
             return "int"
         if name == "annotate" and len(node.args) == 2:
-            said = declared(node.args[0])
-            return said if said is not None and said.startswith("List[") else self._type(node.args[1])
+            message = declared(node.args[0])
+            return message if message is not None and message.startswith("List[") else self._type(node.args[1])
         return None
 
 
@@ -286,8 +286,8 @@ def annotated_type(node: ast.expr) -> Type | None:
     """The type of ``annotate(List[T], x)``; None for other expressions."""
     if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
         return None
-    said = node.args[0]
-    return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
+    arg = node.args[0]
+    return read_type(arg) if isinstance(arg, ast.Subscript) and dotted(arg.value) == "List" else None
 
 
 NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
@@ -296,9 +296,9 @@ NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
 
 def changes_nothing(node: ast.Call, name: str) -> bool:
     """Whether a call is arithmetic whose second operand, a number in the source, changes nothing."""
-    if name not in NEUTRAL or len(node.args) != 2 or any(one.arg != "alpha" for one in node.keywords):
+    if name not in NEUTRAL or len(node.args) != 2 or any(keyword.arg != "alpha" for keyword in node.keywords):
         return False
-    return _is_number(node.args[1], NEUTRAL[name]) and all(_is_number(one.value, 1) for one in node.keywords)
+    return _is_number(node.args[1], NEUTRAL[name]) and all(_is_number(keyword.value, 1) for keyword in node.keywords)
 
 
 def _is_number(node: ast.expr, number: int) -> bool:

@@ -54,8 +54,8 @@ class ListTypes:
         if isinstance(node, ast.Name):
             return self._found.get(node.id)
         if isinstance(node, ast.Attribute):
-            said = self._attributes.get(node.attr) if isinstance(node.value, ast.Name) and node.value.id == "self" else None
-            return None if said is None else read_type(said)
+            message = self._attributes.get(node.attr) if isinstance(node.value, ast.Name) and node.value.id == "self" else None
+            return None if message is None else read_type(message)
         if isinstance(node, ast.List):
             inner = self._of(node.elts[0]) if node.elts else None
             return None if inner is None else Type("List", (inner,))

@@ -249,9 +249,9 @@ class Names:
         if isinstance(node, ast.Attribute):
             name = dotted(node)
             if name.startswith("__torch__."):
-                found = self.host.reference(name)
-                if found.__class__ is EnumMember:
-                    return found.mentioned()
+                result = self.host.reference(name)
+                if result.__class__ is EnumMember:
+                    return result.mentioned()
             if name.startswith("CONSTANTS.c") and name[11:].isdigit():
                 return self.host.constant(int(name[11:]))
         raise self.fail(node, "is not a constant")
@@ -287,6 +287,6 @@ class Names:
             "alias",
         }:  # each mention of an enum member is a separate object
             return known
-        found = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
-        self._references.append((found, name, use))
-        return found
+        result = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
+        self._references.append((result, name, use))
+        return result

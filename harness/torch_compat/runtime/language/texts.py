@@ -98,7 +98,7 @@ def read_as_any(node: ast.FunctionDef) -> frozenset[int]:
     ]
     if not declared:
         return frozenset()
-    read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+    read = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
     return frozenset(place for place in declared if node.args.args[place].arg in read)
 
 
@@ -116,8 +116,8 @@ def passing(device: Callable[..., Any]) -> Callable[..., Any]:
             return callee(*args, **keywords)
         before = 0 if function is callee else 1  # the object that a method is called on
         given = [
-            device(one) if place in places and place + before in read and one.__class__ is str else one
-            for place, one in enumerate(args)
+            device(arg) if place in places and place + before in read and arg.__class__ is str else arg
+            for place, arg in enumerate(args)
         ]
         return callee(*given, **keywords)
 

@@ -75,8 +75,8 @@ def checked_key(value: Any) -> Any:
     return value
 
 
-def _bad(node: ast.AST, said: str) -> Refused:
-    return Refused(said, where=f"line {getattr(node, 'lineno', 0)}", code="source")
+def _bad(node: ast.AST, text: str) -> Refused:
+    return Refused(text, where=f"line {getattr(node, 'lineno', 0)}", code="source")
 
 
 def read_type(node: ast.AST, depth: int = 0) -> Type:
@@ -88,8 +88,8 @@ def read_type(node: ast.AST, depth: int = 0) -> Type:
     if depth > 60:
         raise _bad(node, "is a type nested deeper than 60")
     if isinstance(node, ast.Name):
-        found = _SIMPLE.get(node.id)
-        return found if found is not None else Type("class", (), node.id)
+        result = _SIMPLE.get(node.id)
+        return result if result is not None else Type("class", (), node.id)
     if isinstance(node, ast.Constant):
         if node.value is None:
             return NONE
@@ -130,9 +130,9 @@ def parse_type(text: str) -> Type:
     Raises:
         Refused: it is none.
     """
-    found = _SIMPLE.get(text)
-    if found is not None:
-        return found
+    result = _SIMPLE.get(text)
+    if result is not None:
+        return result
     try:
         return read_type(parse_expression(text))
     except NO_SOURCE as error:
@@ -220,9 +220,9 @@ def convert(value: Any, type_: Type, classes: Callable[[str], Any]) -> Any:
     elif kind == "Optional":
         return None if value is None else convert(value, type_.args[0], classes)
     elif kind == "Union":
-        made = _inferred(value)
-        if instance_of(made, type_):  # numbers do not widen to an alternative that they already match
-            return made
+        result = _inferred(value)
+        if instance_of(result, type_):  # numbers do not widen to an alternative that they already match
+            return result
         for arg in type_.args:
             try:
                 return convert(value, arg, classes)
@@ -262,8 +262,8 @@ def _inferred(value: Any) -> Any:
     if cls is str:
         return text_in(value)
     if cls in {list, dict} and not value:
-        said = "List trace inputs must have elements" if cls is list else "Dictionary inputs must have entries"
-        raise Raised(f"Tracer cannot infer type of {value}\n:{said}", code="RuntimeError")
+        message = "List trace inputs must have elements" if cls is list else "Dictionary inputs must have entries"
+        raise Raised(f"Tracer cannot infer type of {value}\n:{message}", code="RuntimeError")
     if cls is list:
         return [_inferred(item) for item in value]
     if cls is tuple:

@@ -68,7 +68,7 @@ class Unit(Names):
         self.classes: dict[str, ClassInfo] = {}
         self._bodies: list[ast.stmt] = []
         self._infos: list[tuple[str, FunctionInfo]] = []
-        if any(one in bytes(source) for one in (b"torch.isnan(", b"torch.isinf(")):
+        if any(item in bytes(source) for item in (b"torch.isnan(", b"torch.isinf(")):
             self.tests_floats = host.operator("aten::isnan", self, 0)(0.0).__class__ is int
         try:
             with warnings.catch_warnings():
@@ -91,8 +91,8 @@ class Unit(Names):
             return parse(text, f"{FILE_PREFIX}source>")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
-            said = f"is not TorchScript: {getattr(error, 'msg', None) or error}"
-            raise SourceError(said, where=f"{self.where}, line {line}" if line else self.where) from error
+            message = f"is not TorchScript: {getattr(error, 'msg', None) or error}"
+            raise SourceError(message, where=f"{self.where}, line {line}" if line else self.where) from error
 
     def _compile(self, tree: ast.Module) -> None:
         for node in tree.body:
@@ -134,19 +134,19 @@ class Unit(Names):
         Raises:
             Refused: it refers to nothing, or to something that cannot be used this way.
         """
-        found = self.host.reference(target)
-        a_class = isinstance(found, type)
+        result = self.host.reference(target)
+        a_class = isinstance(result, type)
         if use == "call":
-            right = isinstance(found, FunctionType) or (a_class and issubclass(found, NamedTupleValue))
+            right = isinstance(result, FunctionType) or (a_class and issubclass(result, NamedTupleValue))
         elif use == "new":
-            right = a_class and issubclass(found, ScriptObject)
-        elif use == "alias" and isinstance(found, FunctionType):
+            right = a_class and issubclass(result, ScriptObject)
+        elif use == "alias" and isinstance(result, FunctionType):
             return None  # calls of the variable were compiled as calls of the function
         else:
-            right = found.__class__ is EnumMember
+            right = result.__class__ is EnumMember
         if not right:
             raise SourceError(f"uses {target}, which cannot be {_USES[use]}", where=self.where)
-        return found.mentioned() if found.__class__ is EnumMember else found
+        return result.mentioned() if result.__class__ is EnumMember else result
 
     def _integer(self, node: ast.expr) -> int:
         if isinstance(node, ast.Constant) and node.value.__class__ is int:
@@ -165,16 +165,16 @@ class Unit(Names):
         self.classes[node.name] = info
         if info.kind == "interface":
             return
-        for one in node.body:
-            if isinstance(one, ast.FunctionDef):
-                method = self._function(one, info)
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                method = self._function(statement, info)
                 info.methods[method.name] = method
-            elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-                self._attribute(info, one.target.id, one.annotation, one.value)
-            elif isinstance(one, ast.Assign) and len(one.targets) == 1:
-                self._class_assignment(info, one.targets[0], one.value)
-            elif not isinstance(one, ast.Pass):
-                raise self.fail(one, f"has {one.__class__.__name__} in a class")
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                self._attribute(info, statement.target.id, statement.annotation, statement.value)
+            elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                self._class_assignment(info, statement.targets[0], statement.value)
+            elif not isinstance(statement, ast.Pass):
+                raise self.fail(statement, f"has {statement.__class__.__name__} in a class")
 
     def _attribute(self, info: ClassInfo, name: str, annotation: ast.expr, value: ast.expr | None) -> None:
         info.attributes[name] = annotation
@@ -186,7 +186,7 @@ class Unit(Names):
             name = target.id
             if name in {"__parameters__", "__buffers__", "__forward_hooks__", "__forward_pre_hooks__"}:
                 names = self.literal(value)
-                if names.__class__ is not list or any(one.__class__ is not str for one in names):
+                if names.__class__ is not list or any(item.__class__ is not str for item in names):
                     raise self.fail(value, f"{name} must be a list of names")
                 if name == "__parameters__":
                     info.parameters = names

@@ -101,11 +101,11 @@ def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
 
 def nodes_of(root: ast.AST) -> list[ast.AST]:
     """The nodes of a tree without contexts and keywords, unordered; twice as fast as :func:`ast.walk`."""
-    found: list[ast.AST] = []
+    results: list[ast.AST] = []
     waiting: list[Any] = [root]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        results.append(node)
         kind = node.__class__
         if kind is ast.Name or kind is ast.Constant:
             continue
@@ -121,7 +121,7 @@ def nodes_of(root: ast.AST) -> list[ast.AST]:
             waiting.append(node.value)
         else:
             waiting += ast.iter_child_nodes(node)
-    return found
+    return results
 
 
 def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
@@ -130,14 +130,14 @@ def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
     Parameters:
         stores: receives the name of each variable, once per assignment.
     """
-    found: set[str] = set()
+    results: set[str] = set()
     for node in body:
         more: set[str] | None = set()
         if isinstance(node, ast.Assign | ast.AnnAssign):
             more = _stored(stores, *_targets(node))
         elif isinstance(node, ast.If):
             first, second = _set_once(node.body, stores), _set_once(node.orelse, stores)
-            idle = all(isinstance(one, ast.Pass) for one in (*node.body, *node.orelse))
+            idle = all(isinstance(statement, ast.Pass) for statement in (*node.body, *node.orelse))
             more = None if first is None or second is None or idle else first | second
         elif isinstance(node, ast.For | ast.While | ast.With):
             inner = _set_once(node.body, stores)
@@ -146,18 +146,18 @@ def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
             more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
         elif not isinstance(node, ast.Return | ast.Pass | ast.Break | ast.Continue):
             more = None
-        if more is None or not found.isdisjoint(more):
+        if more is None or not results.isdisjoint(more):
             return None
-        found |= more
-    return found
+        results |= more
+    return results
 
 
 def _stored(stores: list[str], *targets: ast.expr) -> set[str]:
     names = [
-        one.id
+        node.id
         for target in targets
-        for one in ((target,) if isinstance(target, ast.Name) else ast.walk(target))
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        for node in ((target,) if isinstance(target, ast.Name) else ast.walk(target))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     stores += names
     return set(names)
@@ -184,11 +184,11 @@ class Callees:
                 return False
             self._depth += 1
             self._idle[name] = False  # during the analysis: a recursive function may never end
-            found = self._find(name)
-            if isinstance(found, ast.ClassDef):
-                known = any(dotted(base) == "NamedTuple" for base in found.bases)
-            elif isinstance(found, ast.FunctionDef):
-                known = _Function(found, self, name.rpartition(".")[0], gives=False).idle()
+            result = self._find(name)
+            if isinstance(result, ast.ClassDef):
+                known = any(dotted(base) == "NamedTuple" for base in result.bases)
+            elif isinstance(result, ast.FunctionDef):
+                known = _Function(result, self, name.rpartition(".")[0], gives=False).idle()
             else:
                 known = False
             self._idle[name] = known
@@ -197,10 +197,10 @@ class Callees:
 
     def attribute(self, owner: str, name: str) -> str:
         """The class of an attribute that is a module; empty if it is not a module."""
-        found = self._find(owner)
-        for one in found.body if isinstance(found, ast.ClassDef) else ():
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == name:
-                return dotted(one.annotation)
+        result = self._find(owner)
+        for statement in result.body if isinstance(result, ast.ClassDef) else ():
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.target.id == name:
+                return dotted(statement.annotation)
         return ""
 
     def _find(self, name: str) -> ast.stmt | None:
@@ -224,14 +224,16 @@ def _named(text: bytes) -> dict[str, ast.stmt]:
         tree = parse(str(text, "latin-1"))
     except NO_SOURCE:
         return {}
-    found: dict[str, ast.stmt] = {}
+    results: dict[str, ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = node
+            results[node.name] = node
         elif isinstance(node, ast.ClassDef):
-            found.setdefault(node.name, node)
-            found.update({f"{node.name}.{one.name}": one for one in node.body if isinstance(one, ast.FunctionDef)})
-    return found
+            results.setdefault(node.name, node)
+            results.update(
+                {f"{node.name}.{statement.name}": statement for statement in node.body if isinstance(statement, ast.FunctionDef)}
+            )
+    return results
 
 
 def _operator(call: ast.Call) -> str | None:
@@ -301,16 +303,16 @@ class _Function:
 
     def _within(self, node: ast.AST) -> tuple[frozenset[str], list[ast.Call]]:
         """The names and calls in a node, collected in one walk."""
-        found = self._seen.get(id(node))
-        if found is None:
+        result = self._seen.get(id(node))
+        if result is None:
             names, calls = set(), []
-            for one in nodes_of(node):
-                if isinstance(one, ast.Name):
-                    names.add(one.id)
-                elif isinstance(one, ast.Call):
-                    calls.append(one)
-            found = self._seen[id(node)] = frozenset(names), calls
-        return found
+            for item in nodes_of(node):
+                if isinstance(item, ast.Name):
+                    names.add(item.id)
+                elif isinstance(item, ast.Call):
+                    calls.append(item)
+            result = self._seen[id(node)] = frozenset(names), calls
+        return result
 
     def _reads(self, node: ast.AST) -> frozenset[str]:
         return self._within(node)[0]
@@ -369,7 +371,7 @@ class _Function:
         """The statements that do not stay."""
         if not self._look():
             return frozenset()
-        return frozenset(id(one) for one in self._outermost(self._function.body))
+        return frozenset(id(stmt) for stmt in self._outermost(self._function.body))
 
     def _look(self) -> bool:
         """Find the statements that stay; return whether this kept within the limit."""
@@ -464,7 +466,7 @@ class _Function:
             raise _TooMuch
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = _targets(node)
-            plain = all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
+            plain = all(isinstance(target, ast.Name | ast.Tuple) for target in targets)
             names = {name for target in targets for name in self._reads(target)}
             if node.value is None:
                 self._stays.add(id(node))
@@ -500,7 +502,7 @@ class _Function:
         return live | self._stay(node, node)
 
     def _for(self, node: ast.For, live: set[str]) -> set[str]:
-        leaves = any(isinstance(one, ast.Break | ast.Continue | ast.Return) for one in ast.walk(node))
+        leaves = any(isinstance(item, ast.Break | ast.Continue | ast.Return) for item in ast.walk(node))
         inside = self._loop(node, set(live), live)
         if not (leaves or self._any_stays(node.body) or self._effect(node.iter)):
             return live
@@ -517,22 +519,22 @@ class _Function:
             live |= before
 
     def _any_stays(self, body: list[ast.stmt]) -> bool:
-        return any(id(one) in self._stays and not isinstance(one, ast.Pass) for one in body)
+        return any(id(statement) in self._stays and not isinstance(statement, ast.Pass) for statement in body)
 
     def _carried(self, body: list[ast.stmt]) -> set[str]:
         """The variables that a loop's body reads before it sets them, and sets: a release takes them for read."""
         read: set[str] = set()
         written: dict[str, int] = defaultdict(int)
         for node in body:
-            if isinstance(node, ast.Assign) and all(isinstance(one, ast.Name | ast.Tuple) for one in node.targets):
+            if isinstance(node, ast.Assign) and all(isinstance(entry, ast.Name | ast.Tuple) for entry in node.targets):
                 read |= {name for name in self._reads(node.value) if not written[name]}
                 for target in node.targets:
                     for name in self._reads(target):
                         written[name] += 1
             else:
                 read |= {name for name in self._reads(node) if not written[name]}
-                for one in ast.walk(node):
-                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                        read |= {one.id}
-                        written[one.id] += 1
+                for item in ast.walk(node):
+                    if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+                        read |= {item.id}
+                        written[item.id] += 1
         return {name for name in read if written[name]}

@@ -50,11 +50,11 @@ def quicksort(items: list[int], before: Before) -> None:
         low, high = _split(items, first, last, before)
         parts += [(start, end) for start, end in ((first, high - 1), (low, last)) if end - start >= UNSPLIT]
     for at in range(len(items) - 2, -1, -1):
-        one, to = items[at], at + 1
-        while to < len(items) and before(items[to], one):
+        item, to = items[at], at + 1
+        while to < len(items) and before(items[to], item):
             items[to - 1] = items[to]
             to += 1
-        items[to - 1] = one
+        items[to - 1] = item
 
 
 def _split(items: list[int], first: int, last: int, before: Before) -> tuple[int, int]:
@@ -153,11 +153,11 @@ def _partition(items: list[int], first: int, last: int, before: Before) -> int:
 
 
 def _insert(items: list[int], at: int, before: Before) -> None:
-    one = items[at]
-    while before(one, items[at - 1]):
+    item = items[at]
+    while before(item, items[at - 1]):
         items[at] = items[at - 1]
         at -= 1
-    items[at] = one
+    items[at] = item
 
 
 def _insertion_sort(items: list[int], first: int, last: int, before: Before) -> None:
@@ -174,19 +174,19 @@ def _heap_select(items: list[int], first: int, middle: int, last: int, before: B
         _sift(items, first, parent, length, items[first + parent], before)
     for at in range(middle, last):
         if before(items[at], items[first]):
-            one, items[at] = items[at], items[first]
-            _sift(items, first, 0, length, one, before)
+            item, items[at] = items[at], items[first]
+            _sift(items, first, 0, length, item, before)
 
 
 def _sort_heap(items: list[int], first: int, last: int, before: Before) -> None:
     while last - first > 1:
         last -= 1
-        one, items[last] = items[last], items[first]
-        _sift(items, first, 0, last - first, one, before)
+        item, items[last] = items[last], items[first]
+        _sift(items, first, 0, last - first, item, before)
 
 
-def _sift(items: list[int], first: int, hole: int, length: int, one: int, before: Before) -> None:
-    """Sift a hole down to the bottom, then sift ``one`` up from there."""
+def _sift(items: list[int], first: int, hole: int, length: int, number: int, before: Before) -> None:
+    """Sift a hole down to the bottom, then sift ``number`` up from there."""
     top = hole
     child = hole
     while child < (length - 1) // 2:
@@ -201,8 +201,8 @@ def _sift(items: list[int], first: int, hole: int, length: int, one: int, before
         hole = child
     while hole > top:
         parent = (hole - 1) // 2
-        if not before(items[first + parent], one):
+        if not before(items[first + parent], number):
             break
         items[first + hole] = items[first + parent]
         hole = parent
-    items[first + hole] = one
+    items[first + hole] = number

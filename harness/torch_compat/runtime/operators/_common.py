@@ -230,8 +230,8 @@ def common_floats(a: Any, b: Any) -> tuple[Array, Array]:
     """Convert two operands to a floating-point or complex dtype, integers directly and not through a common integer dtype."""
     if a.__class__ is Tensor and a.array.dtype.kind == "f":
         return common(a, b)
-    found = dtypes.result_type((a, b))
-    dtype = found.array if found.category >= 2 else dtypes.default_dtype().array
+    tensor = dtypes.result_type((a, b))
+    dtype = tensor.array if tensor.category >= 2 else dtypes.default_dtype().array
     return _as(a, dtype), _as(b, dtype)
 
 
@@ -325,10 +325,10 @@ def axes(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
     """
     if dim is None or (dim.__class__ is not int and not dim and empty_is_all):
         return tuple(range(ndim))
-    found = [axis(one, ndim) for one in ([dim] if dim.__class__ is int else dim)]
-    if len(set(found)) != len(found):
-        raise fail(f"dim {next(one for one in found if found.count(one) > 1)} appears multiple times in the list of dims")
-    return tuple(one for one in found if one < ndim)
+    results = [axis(item, ndim) for item in ([dim] if dim.__class__ is int else dim)]
+    if len(set(results)) != len(results):
+        raise fail(f"dim {next(item for item in results if results.count(item) > 1)} appears multiple times in the list of dims")
+    return tuple(item for item in results if item < ndim)
 
 
 def whole_numbers(size: Any) -> tuple[int, ...]:
@@ -340,7 +340,7 @@ def whole_numbers(size: Any) -> tuple[int, ...]:
     wanted = [size] if size.__class__ is int else size
     if len(wanted) > MOST_DIMENSIONS:
         raise fail(f"a tensor has at most {MOST_DIMENSIONS} dimensions, but {len(wanted)} sizes are given")
-    return tuple(int(one.array) if one.__class__ is Tensor else int(one) for one in wanted)
+    return tuple(int(tensor.array) if tensor.__class__ is Tensor else int(tensor) for tensor in wanted)
 
 
 def to_size(size: Any) -> tuple[int, ...]:
@@ -350,10 +350,10 @@ def to_size(size: Any) -> tuple[int, ...]:
         Raised: a number is negative.
     """
     sizes = whole_numbers(size)
-    for one in sizes:
-        if one < 0:
-            raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
-    meter.array(math.prod(one or 1 for one in sizes))
+    for item in sizes:
+        if item < 0:
+            raise fail(f"Trying to create tensor with negative dimension {item}: {list(sizes)}")
+    meter.array(math.prod(entry or 1 for entry in sizes))
     return sizes
 
 
@@ -478,8 +478,8 @@ def random(name: str) -> Unsupported:
 
 def any_dtype(dtype: Any, otherwise: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype argument of a program, or the default if it is None."""
-    found = dtypes.as_dtype(dtype)
-    return otherwise if found is None else found.array
+    tensor = dtypes.as_dtype(dtype)
+    return otherwise if tensor is None else tensor.array
 
 
 # ------------------------------------------------------------------------------------------------------------- registering
@@ -515,8 +515,8 @@ def functional(
         def call(*args: Any, **keywords: Any) -> Any:
             if not keywords:
                 return function(*args)
-            found = [keywords.pop(name) for name in list(keywords) if name in outs]
-            target: Any = tuple(found) if len(found) > 1 else found[0] if found else None
+            results = [keywords.pop(name) for name in list(keywords) if name in outs]
+            target: Any = tuple(results) if len(results) > 1 else results[0] if results else None
             if out_type and target is not None:
                 wanted = dtypes.as_dtype(keywords.get("dtype"))
                 if wanted is not None and wanted != target.dtype:
@@ -526,7 +526,7 @@ def functional(
             if target is None:
                 return result
             if result.__class__ is tuple:
-                return tuple(into(one, part.array, exact=exact) for one, part in zip(target, result, strict=True))
+                return tuple(into(item, part.array, exact=exact) for item, part in zip(target, result, strict=True))
             return into(target, result.array, exact=exact)
 
         def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
@@ -547,5 +547,5 @@ def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     """Expand a number, or a list with a single number, to all dimensions."""
     if value.__class__ is int:
         return (value,) * count
-    given = tuple(int(one) for one in value)  # type: ignore[union-attr]
+    given = tuple(int(number) for number in value)  # type: ignore[union-attr]
     return given * count if len(given) == 1 else given

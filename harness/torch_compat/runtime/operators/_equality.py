@@ -35,7 +35,7 @@ def equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
             return False
         budget = budget or Budget()
         budget.take(len(a))
-        return all(equal(one, other, budget) for one, other in zip(a, b, strict=True))
+        return all(equal(item, other, budget) for item, other in zip(a, b, strict=True))
     if a.__class__ is dict and b.__class__ is dict:
         budget = budget or Budget()
         budget.take(len(a))

@@ -154,13 +154,13 @@ CUBIC: Final = {
 
 def era(table: dict[str, Any], since: str) -> Any:
     """The table entry for a release."""
-    return table[max((one for one in table if Release(one) <= Release(since)), key=Release)]
+    return table[max((item for item in table if Release(item) <= Release(since)), key=Release)]
 
 
 def linear(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
     """Interpolate an array of [batch, channels, ...] linearly in float32 or float64."""
     how: Linear = era(LINEAR, since)
-    sizes = [one.out for one in directions]
+    sizes = [direction.out for direction in directions]
     stays = tuple(sizes) == array.shape[2:]
     copied = Release(since) >= Release("1.6.0")
     if stays and not copied:
@@ -171,7 +171,10 @@ def linear(array: Array, directions: Sequence[Direction], align_corners: bool, s
         ways = [how.places if how.places == WIDE else FUSED] * len(directions)
         if how.columns is not None and array.ndim == 5:
             ways[-1] = how.columns
-    lines = [_neighbors(one, align_corners, way, array.dtype, copied=copied) for one, way in zip(directions, ways, strict=True)]
+    lines = [
+        _neighbors(direction, align_corners, way, array.dtype, copied=copied)
+        for direction, way in zip(directions, ways, strict=True)
+    ]
     if channels:
         return _corners(array, lines, how)
     if how.step is None:
@@ -188,40 +191,40 @@ class Neighbors(NamedTuple):
     after: Array
 
 
-def _neighbors(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any], *, copied: bool) -> Neighbors:
-    if copied and one.size == one.out:
-        at = np.arange(one.out)
-        return Neighbors(at, at, np.ones(one.out, unit), np.zeros(one.out, unit))
-    where = _places(one, align_corners, way, unit)
+def _neighbors(direction: Direction, align_corners: bool, way: str, unit: np.dtype[Any], *, copied: bool) -> Neighbors:
+    if copied and direction.size == direction.out:
+        at = np.arange(direction.out)
+        return Neighbors(at, at, np.ones(direction.out, unit), np.zeros(direction.out, unit))
+    where = _places(direction, align_corners, way, unit)
     if not align_corners:
         where = np.where(where < 0, where.dtype.type(0), where)
-    low = np.minimum(np.floor(where), one.size - 1)
+    low = np.minimum(np.floor(where), direction.size - 1)
     after = (where - low).astype(unit)
     if way != WIDE:
         after = np.clip(after, 0, 1)
     low = low.astype(INT64)
-    return Neighbors(low, np.minimum(low + 1, one.size - 1), (unit.type(1) - after).astype(unit), after)
+    return Neighbors(low, np.minimum(low + 1, direction.size - 1), (unit.type(1) - after).astype(unit), after)
 
 
-def _places(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any]) -> Array:
+def _places(direction: Direction, align_corners: bool, way: str, unit: np.dtype[Any]) -> Array:
     """The source positions of all points, in `unit` or in double precision."""
-    points = np.arange(one.out).astype(unit if way in {FUSED, PLAIN} else FLOAT64)
+    points = np.arange(direction.out).astype(unit if way in {FUSED, PLAIN} else FLOAT64)
     half = points.dtype.type(0.5)
     if way == DOUBLE:
-        scale = _double_scale(one, align_corners)
+        scale = _double_scale(direction, align_corners)
         where = points * scale if align_corners else scale * (points + half) - half
         return np.asarray(where)
-    scale = points.dtype.type(one.scale)
+    scale = points.dtype.type(direction.scale)
     if align_corners:
         return np.asarray(points * scale)
     step = fused if way == FUSED and unit == FLOAT32 else plain
     return np.asarray(step(np.full_like(points, scale), points + half, np.full_like(points, -half)))
 
 
-def _double_scale(one: Direction, align_corners: bool) -> float:
-    if one.out == 1:
+def _double_scale(direction: Direction, align_corners: bool) -> float:
+    if direction.out == 1:
         return 0.0
-    return (one.size - 1) / (one.out - 1) if align_corners else one.size / one.out
+    return (direction.size - 1) / (direction.out - 1) if align_corners else direction.size / direction.out
 
 
 def _along(array: Array, lines: Sequence[Neighbors], step: Callable[[Array, Array, Array], Array]) -> Array:
@@ -230,7 +233,7 @@ def _along(array: Array, lines: Sequence[Neighbors], step: Callable[[Array, Arra
         step = plain
     for at in range(array.ndim - 1, 1, -1):
         low, high, before, after = lines[at - 2]
-        weights = [_spread(one, at, array.ndim) for one in (before, after)]
+        weights = [_spread(side, at, array.ndim) for side in (before, after)]
         array = step(np.take(array, low, axis=at), weights[0], np.take(array, high, axis=at) * weights[1])
     return array
 
@@ -286,17 +289,19 @@ def _corners(array: Array, lines: Sequence[Neighbors], how: Linear) -> Array:
 def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
     """Interpolate an array of [batch, channels, height, width] with cubic polynomials through four points in each direction."""
     how: Cubic = era(CUBIC, since)
-    if how.copies and tuple(one.out for one in directions) == array.shape[2:]:
+    if how.copies and tuple(item.out for item in directions) == array.shape[2:]:
         copied = np.zeros_like(array)
         copied[how.copies] = array[how.copies]
         return copied
     single = array.dtype == FLOAT32
     for at in range(array.ndim - 1, 1, -1):
-        one = directions[at - 2]
-        where = _places(one, align_corners, how.places, array.dtype)
+        direction = directions[at - 2]
+        where = _places(direction, align_corners, how.places, array.dtype)
         whole = np.floor(where.astype(array.dtype))
         weights = _cubic_weights((where - whole).astype(array.dtype), how)
-        points = [np.take(array, np.clip(whole.astype(INT64) + offset - 1, 0, one.size - 1), axis=at) for offset in range(4)]
+        points = [
+            np.take(array, np.clip(whole.astype(INT64) + offset - 1, 0, direction.size - 1), axis=at) for offset in range(4)
+        ]
         spread = [_spread(weight, at, array.ndim) for weight in weights]
         step = how.step if single else plain
         first, second = (0, 1) if step is plain else (1, 0)
@@ -308,10 +313,10 @@ def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, si
 
 
 def _cubic_weights(part: Array, how: Cubic) -> list[Array]:
-    one = part.dtype.type(1)
+    item = part.dtype.type(1)
     near, far = (how.near, how.far) if part.dtype == FLOAT32 else (PLAIN_NEAR, PLAIN_FAR)
-    rest = one - part
-    return [far_weight(part + one, far), near_weight(part, near), near_weight(rest, near), far_weight(rest + one, far)]
+    rest = item - part
+    return [far_weight(part + item, far), near_weight(part, near), near_weight(rest, near), far_weight(rest + item, far)]
 
 
 A: Final = -0.75
@@ -322,13 +327,13 @@ PLAIN_NEAR, PLAIN_FAR = (plain, plain), (plain, plain, plain)
 def near_weight(x: Array, steps: tuple[Any, Any] = PLAIN_NEAR) -> Array:
     """The weight of a point at a distance of up to one; ``steps`` are the roundings in Horner's scheme."""
     of = x.dtype.type
-    found = steps[0](np.full_like(x, of(A) + of(2)), x, np.full_like(x, -(of(A) + of(3))))
-    return np.asarray(steps[1](found * x, x, np.ones_like(x)))
+    result = steps[0](np.full_like(x, of(A) + of(2)), x, np.full_like(x, -(of(A) + of(3))))
+    return np.asarray(steps[1](result * x, x, np.ones_like(x)))
 
 
 def far_weight(x: Array, steps: tuple[Any, Any, Any] = PLAIN_FAR) -> Array:
     """The weight of a point at a distance between one and two."""
     of = x.dtype.type
-    found = steps[0](np.full_like(x, of(A)), x, np.full_like(x, of(-5) * of(A)))
-    found = steps[1](found, x, np.full_like(x, of(8) * of(A)))
-    return np.asarray(steps[2](found, x, np.full_like(x, of(-4) * of(A))))
+    result = steps[0](np.full_like(x, of(A)), x, np.full_like(x, of(-5) * of(A)))
+    result = steps[1](result, x, np.full_like(x, of(8) * of(A)))
+    return np.asarray(steps[2](result, x, np.full_like(x, of(-4) * of(A))))

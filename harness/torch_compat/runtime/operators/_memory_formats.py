@@ -54,7 +54,7 @@ def formatted(array: Array, memory_format: int | None) -> Array:
 
 def format_of(array: Array) -> int:
     """The channels-last format of an array that is channels-last and not row-major; otherwise the contiguous format."""
-    return next((one for one in ORDERS if is_formatted(array, one) and not array.flags.c_contiguous), CONTIGUOUS)
+    return next((order for order in ORDERS if is_formatted(array, order) and not array.flags.c_contiguous), CONTIGUOUS)
 
 
 def laid_as(array: Array, kind: np.dtype[Any], memory_format: int | None) -> Array:

@@ -101,7 +101,7 @@ def _chunks(vectors: Array, product: Callable[[Array, Array, Array], Array]) -> 
     """The moments of each chunk of vectors per lane: all whole chunks at once, then the remaining vectors."""
     rows, count, width = vectors.shape
     whole = count // CHUNK
-    found = []
+    results = []
     for part in (
         vectors[:, : whole * CHUNK].reshape(rows, whole, CHUNK, width),
         vectors[:, whole * CHUNK :].reshape(rows, 1, -1, width),
@@ -112,8 +112,8 @@ def _chunks(vectors: Array, product: Callable[[Array, Array, Array], Array]) -> 
             x = part[:, :, number]
             lanes = _seen(lanes, x, np.full_like(x, np.float32(1) / np.float32(number + 1)), product)
         if lanes.number:
-            found += [_Moments(lanes.number, lanes.mean[:, at], lanes.squares[:, at]) for at in range(part.shape[1])]
-    return found
+            results += [_Moments(lanes.number, lanes.mean[:, at], lanes.squares[:, at]) for at in range(part.shape[1])]
+    return results
 
 
 def moments_of(rows: Array, how: Roundings, width: int = LANES) -> tuple[Array, Array]:
@@ -141,12 +141,12 @@ def moments_of(rows: Array, how: Roundings, width: int = LANES) -> tuple[Array, 
     lanes = levels[0]
     for level in range(1, len(levels)):
         lanes = lanes if not levels[level].number and how.skips else _merged_chunks(levels[level], lanes, how)
-    found = _Moments(0, nothing[:, 0], nothing[:, 0])
+    moments = _Moments(0, nothing[:, 0], nothing[:, 0])
     for place in range(whole * width, size):
-        found = _seen(found, rows[:, place], None, single)
+        moments = _seen(moments, rows[:, place], None, single)
     for lane in range(width):
-        found = _merged(_Moments(whole, lanes.mean[:, lane], lanes.squares[:, lane]), found, vector)
-    return found.mean, found.squares / np.float32(size)
+        moments = _merged(_Moments(whole, lanes.mean[:, lane], lanes.squares[:, lane]), moments, vector)
+    return moments.mean, moments.squares / np.float32(size)
 
 
 def normed_rows(
@@ -163,13 +163,13 @@ def normed_rows(
     """
     if rows.dtype != FLOAT32 or not rows.shape[1]:
         return None
-    mean, variance = (one[:, np.newaxis] for one in moments_of(rows, how))
+    mean, variance = (moment[:, np.newaxis] for moment in moments_of(rows, how))
     inverse = np.float32(1) / np.sqrt(variance + np.float32(eps))
-    found = (rows - mean) * inverse if how.centred else fused(rows, inverse, -inverse * mean)
+    result = (rows - mean) * inverse if how.centred else fused(rows, inverse, -inverse * mean)
     if weight is not None and bias is not None:
-        found = fused(found, weight, bias)
+        result = fused(result, weight, bias)
     elif weight is not None:
-        found = found * weight
+        result = result * weight
     elif bias is not None:
-        found = found + bias
-    return found.astype(FLOAT32), mean, inverse
+        result = result + bias
+    return result.astype(FLOAT32), mean, inverse

@@ -54,11 +54,11 @@ def operands_1_3(self: Operand, other: Operand, out: Tensor | None, kernel: str)
     if out is None:
         x, y = operands_1_6(self, other)
     else:
-        shape = broadcast(*(one.array for one in (self, other) if one.__class__ is Tensor))
+        shape = broadcast(*(operand.array for operand in (self, other) if operand.__class__ is Tensor))
         together = _promoted_1_6((Tensor(np.empty((0,) * bool(shape), out.array.dtype)), self, other))
         if together.category > out.dtype.category:
             raise fail(f"result type {words(together.array)} can't be cast to the desired output type {words(out.array.dtype)}")
-        x, y = (cast(as_array(one), together.array) for one in (self, other))
+        x, y = (cast(as_array(operand), together.array) for operand in (self, other))
     if x.dtype == FLOAT16:
         raise not_implemented(kernel, FLOAT16)
     return x, y
@@ -70,7 +70,7 @@ def operands_1_6(self: Operand, other: Operand) -> tuple[Array, Array]:
     Raises:
         Raised: there is no common dtype, because bfloat16 meets another dtype of the same group.
     """
-    if any(one.__class__ is Tensor and one.array.dtype == BFLOAT16 for one in (self, other)):
+    if any(operand.__class__ is Tensor and operand.array.dtype == BFLOAT16 for operand in (self, other)):
         together = _promoted_1_6((self, other)).array
         return cast(as_array(self), together), cast(as_array(other), together)
     return common(self, other)
@@ -81,7 +81,7 @@ def _promoted_1_6(values: tuple[Operand, ...]) -> Dtype:
 
     An undefined dtype is replaced by the next dtype of its group, or of a lower group, so the order of the operands matters.
     """
-    if all(one.__class__ is not Tensor or one.array.dtype != BFLOAT16 for one in values):
+    if all(tensor.__class__ is not Tensor or tensor.array.dtype != BFLOAT16 for tensor in values):
         return dtypes.result_type(values)
     dims: Dtype | None = None
     zero: Dtype | None = None
@@ -129,5 +129,5 @@ def common_float(where: str, *tensors: Tensor) -> np.dtype[Any]:
         raise not_implemented(where, kind)
     if kind.kind == "c":
         raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
-    broadcast(*(one.array for one in tensors))
+    broadcast(*(tensor.array for tensor in tensors))
     return kind

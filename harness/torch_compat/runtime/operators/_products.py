@@ -129,7 +129,9 @@ def summed(equation: str, *arrays: Array) -> Array:
     terms, arrow, result = equation.partition("->")
     if not arrow:  # all letters that occur once, in alphabetical order
         letters = terms.replace(",", "").replace(".", "")
-        result = ("..." if "..." in terms else "") + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+        result = ("..." if "..." in terms else "") + "".join(
+            sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        )
     sizes: dict[str, int] = {}
     rest: dict[int, int] = {}  # sizes of the ellipsis dimensions, counted from the last
     for term, array in zip(terms.split(","), arrays, strict=False):

@@ -47,13 +47,13 @@ def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, 
         return None
     before, count, after = (math.prod(turned.shape[part]) for part in _parts(summed))
     if after == 1:
-        found = _inner(turned.reshape(before, count), cascades=cascades)
+        result = _inner(turned.reshape(before, count), cascades=cascades)
     else:
-        found = np.stack([_outer(part, cascades=cascades) for part in turned.reshape(before, count, after)])
+        result = np.stack([_outer(part, cascades=cascades) for part in turned.reshape(before, count, after)])
     kept = [at for at in order if at not in dims]
-    found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
+    result = result.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
     shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
-    return np.array(found, array.dtype, order="C").reshape(shape)  # a copy, even of a single element
+    return np.array(result, array.dtype, order="C").reshape(shape)  # a copy, even of a single element
 
 
 def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
@@ -64,7 +64,7 @@ def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = Fal
     kept = [at for at in range(array.ndim) if at not in dims]
     rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), math.prod(array.shape[at] for at in dims))
     if not rows.shape[-1] or not rows.size:
-        found = np.ones(rows.shape[:-1], array.dtype)
+        result = np.ones(rows.shape[:-1], array.dtype)
     else:
         wide = 4 * VECTOR // rows.itemsize
         whole = rows.shape[-1] // wide * wide if not kept or array.strides[dims[-1]] == array.itemsize else 0
@@ -75,8 +75,8 @@ def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = Fal
             ]
             lanes = (vectors[..., 0, :] * vectors[..., 1, :]) * (vectors[..., 2, :] * vectors[..., 3, :])
             parts.insert(0, lanes)
-        found = np.multiply.accumulate(np.concatenate(parts, axis=-1), axis=-1)[..., -1]
-    return np.array(np.expand_dims(found, dims) if keepdims else found, array.dtype)
+        result = np.multiply.accumulate(np.concatenate(parts, axis=-1), axis=-1)[..., -1]
+    return np.array(np.expand_dims(result, dims) if keepdims else result, array.dtype)
 
 
 def _parts(summed: list[int]) -> tuple[slice, slice, slice]:
@@ -99,8 +99,8 @@ def _inner(rows: Array, *, cascades: bool) -> Array:
 
 def _one_by_one(rows: Array) -> Array:
     total = rows[0]
-    for one in rows[1:]:
-        total = total + one
+    for row in rows[1:]:
+        total = total + row
     return np.asarray(total)
 
 
@@ -136,8 +136,8 @@ def _cascade(rows: Array) -> Array:
             levels[level - 1] = np.zeros_like(levels[level - 1])
             if at & ((step - 1) << (level * power)):
                 break
-    for one in rows[at:]:
-        levels[0] = levels[0] + one
+    for row in rows[at:]:
+        levels[0] = levels[0] + row
     for sums in levels[1:]:
         levels[0] = levels[0] + sums
     return levels[0]
@@ -148,8 +148,8 @@ def _row(rows: Array) -> Array:
     count = len(rows) // 4
     sums = _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:])) if count else np.zeros((4, *rows.shape[1:]), rows.dtype)
     total = sums[0]
-    for one in (*rows[count * 4 :], *sums[1:]):
-        total = total + one
+    for row in (*rows[count * 4 :], *sums[1:]):
+        total = total + row
     return np.asarray(total)
 
 

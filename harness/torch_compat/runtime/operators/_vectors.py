@@ -60,9 +60,9 @@ def exponential(x: Array) -> Array:
     series: Any = TERMS[0]
     for term in TERMS[1:]:
         series = fused(series, rest, term)
-    found = np.ldexp(np.float32(1) + fused(rest * rest, series, rest), power.astype(np.int32))
-    found = np.where(x < LEAST, np.float32(0), np.where(x > GREATEST, np.float32(np.inf), found))
-    return np.where(np.isnan(x), x, found).astype(FLOAT32)
+    result = np.ldexp(np.float32(1) + fused(rest * rest, series, rest), power.astype(np.int32))
+    result = np.where(x < LEAST, np.float32(0), np.where(x > GREATEST, np.float32(np.inf), result))
+    return np.where(np.isnan(x), x, result).astype(FLOAT32)
 
 
 def rounded_exponential(x: Array) -> Array:
@@ -111,9 +111,9 @@ def gelu_of_onednn(x: Array) -> Array:
     series: Any = ONEDNN_TERMS[0]
     for term in ONEDNN_TERMS[1:]:
         series = fused(series, rest, term)
-    found = np.ldexp(series, power.astype(np.int32))
+    result = np.ldexp(series, power.astype(np.int32))
     half = x * HALF
-    return fused(error_function(scaled, np.where(np.isnan(square), square, found)), half, half)
+    return fused(error_function(scaled, np.where(np.isnan(square), square, result)), half, half)
 
 
 def in_vectors(array: Array) -> Array | None:
@@ -132,17 +132,17 @@ def in_whole_vectors(*operands: Array) -> Array:
     Parameters:
         operands: arrays with the same dtype that broadcast.
     """
-    shape = np.broadcast_shapes(*(one.shape for one in operands))
-    strides = [np.broadcast_to(one, shape).strides for one in operands]
+    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    strides = [np.broadcast_to(operand, shape).strides for operand in operands]
     size = operands[0].itemsize
     dims = [at for at in order(shape, strides, first=True) if shape[at] != 1]
-    if not dims or sorted(one[dims[0]] for one in strides)[1:] != [size] * (len(operands) - 1):
+    if not dims or sorted(stride[dims[0]] for stride in strides)[1:] != [size] * (len(operands) - 1):
         return np.zeros((), np.bool_)
-    if min(one[dims[0]] for one in strides) not in {0, size}:
+    if min(stride[dims[0]] for stride in strides) not in {0, size}:
         return np.zeros((), np.bool_)
     count, place = 1, np.zeros((), np.int64)
     for at in dims:
-        if any(one[at] != count * one[dims[0]] for one in strides):
+        if any(stride[at] != count * stride[dims[0]] for stride in strides):
             break
         place = place + np.arange(shape[at]).reshape([-1 if at == axis else 1 for axis in range(len(shape))]) * count
         count *= shape[at]

@@ -95,7 +95,7 @@ def _bounds(array: Array, min_val: Scalar, max_val: Scalar) -> tuple[Array, Arra
         raise fail("clamp is not supported for complex types")
     low, high = min_val, max_val
     if array.dtype.kind in "iu":
-        low, high = (int(checked_scalar(one, INT64)) for one in (min_val, max_val))
+        low, high = (int(checked_scalar(item, INT64)) for item in (min_val, max_val))
         if array.dtype.kind == "u" and (low < 0 or high < 0):
             raise fail("cannot do hardtanh on an unsigned type with negative limits")
     return checked_scalar(low, array.dtype), checked_scalar(high, array.dtype)
@@ -151,8 +151,8 @@ def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Te
     if array.dtype.kind not in "iu":
         return hardtanh(self, min_val, max_val)
     low, high = (
-        whole_bound(int(checked_scalar(one, INT64)), array.dtype, lower=lower)
-        for one, lower in ((min_val, True), (max_val, False))
+        whole_bound(int(checked_scalar(item, INT64)), array.dtype, lower=lower)
+        for item, lower in ((min_val, True), (max_val, False))
     )
     above = np.where(array < low, low, array)
     return Tensor(np.where(above > high, high, above))
@@ -419,14 +419,14 @@ def gelu_of(x: Array, approximate: str = "none") -> Array:
     if approximate == "tanh":
         # In the type of the kernel: next to -1 the tangent has few digits left, and torch loses them, too.
         y = x if x.dtype == FLOAT64 else x.astype(np.float32)
-        half, one, kappa = (np.asarray(number, y.dtype) for number in (0.5, 1, 0.044715))
+        half, item, kappa = (np.asarray(number, y.dtype) for number in (0.5, 1, 0.044715))
         beta = np.asarray(math.sqrt(2.0) * 1.12837916709551257390 * 0.5, y.dtype)
         tangent = np.tanh((beta * (y + kappa * (y * y * y))).astype(FLOAT64)).astype(y.dtype)
-        return (half * y * (one + tangent)).astype(x.dtype)
+        return (half * y * (item + tangent)).astype(x.dtype)
     if approximate != "none":
         raise fail("approximate argument must be either none or tanh.")
-    half, one = np.asarray(0.5, x.dtype), np.ones((), x.dtype)
-    return x * half * (one + erf_of(x * np.asarray(math.sqrt(0.5), x.dtype)))
+    half, item = np.asarray(0.5, x.dtype), np.ones((), x.dtype)
+    return x * half * (item + erf_of(x * np.asarray(math.sqrt(0.5), x.dtype)))
 
 
 def _gelu_1_0(x: Array) -> Array:

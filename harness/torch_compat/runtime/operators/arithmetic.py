@@ -71,7 +71,7 @@ def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
     dtype = x.dtype
     product = wide(alpha) * wide(y)
     value = np.asarray((wide(x) + wide(product.astype(dtype))).astype(dtype))
-    whole = all(one.size == 1 or (one.shape == value.shape and one.flags.c_contiguous) for one in (x, y))
+    whole = all(operand.size == 1 or (operand.shape == value.shape and operand.flags.c_contiguous) for operand in (x, y))
     if fused and whole and value.size >= TOGETHER:
         once = (x.astype(FLOAT64) + product.astype(FLOAT64)).astype(FLOAT32).astype(dtype)
         count = value.size - value.size % TOGETHER
@@ -328,13 +328,13 @@ def absolute(self: Tensor) -> Tensor:
 @operator("aten::abs", "aten::absolute")
 def absolute_out(self: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute values; they go into complex numbers, too."""
-    found = absolute(self)
+    tensor = absolute(self)
     if out is None:
-        return found
+        return tensor
     return (
-        into(out, cast(found.array, out.array.dtype), exact=True)
+        into(out, cast(tensor.array, out.array.dtype), exact=True)
         if self.array.dtype.kind == "c"
-        else into(out, found.array, exact=True)
+        else into(out, tensor.array, exact=True)
     )
 
 
@@ -376,7 +376,7 @@ def _one_type(*tensors: Tensor) -> None:
 def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """``self + value * tensor1 * tensor2``."""
     dtype = dtypes.result_type((self, tensor1, tensor2)).array
-    x, a, b = (cast(one.array, dtype) for one in (self, tensor1, tensor2))
+    x, a, b = (cast(tensor.array, dtype) for tensor in (self, tensor1, tensor2))
     broadcast(x, a, b)
     return Tensor((wide(x) + wide(checked_scalar(value, dtype)) * wide(a) * wide(b)).astype(dtype))
 
@@ -394,7 +394,7 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             "for integer inputs and as (input + value * tensor1 / tensor2) for float inputs."
         )
     dtype = dtypes.result_type((self, tensor1, tensor2)).array
-    x, a, b = (cast(one.array, dtype) for one in (self, tensor1, tensor2))
+    x, a, b = (cast(tensor.array, dtype) for tensor in (self, tensor1, tensor2))
     broadcast(x, a, b)
     return Tensor((wide(x) + wide(checked_scalar(value, dtype)) * wide(a) / wide(b)).astype(dtype))
 
@@ -406,10 +406,10 @@ def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scala
     broadcast(x, a, b)
     if x.dtype.kind in "iu":
         factor = checked_scalar(value, x.dtype)
-        found = (x + trunc_quotient(factor.astype(INT64) * a.astype(INT64), b.astype(INT64))).astype(x.dtype)
-        if x.nbytes >= BYTES_TAKEN and (found != x + trunc_quotient(factor * a, b)).any():
+        result = (x + trunc_quotient(factor.astype(INT64) * a.astype(INT64), b.astype(INT64))).astype(x.dtype)
+        if x.nbytes >= BYTES_TAKEN and (result != x + trunc_quotient(factor * a, b)).any():
             raise Unsupported("aten::addcdiv truncates products to the dtype of its tensors in vectorized code", code="value")
-        return Tensor(found)
+        return Tensor(result)
     return Tensor(x + checked_scalar(value, x.dtype) * a / b)
 
 
@@ -451,7 +451,7 @@ def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     if weight.__class__ is Tensor and not weight.array.ndim:
         _lerp_ends(self, end)
         dtype = dtypes.result_type((self, end, weight)).array
-        return lerp_1_0(*(Tensor(cast(one.array, dtype)) for one in (self, end, weight)))
+        return lerp_1_0(*(Tensor(cast(tensor.array, dtype)) for tensor in (self, end, weight)))
     return lerp_1_0(self, end, weight)
 
 

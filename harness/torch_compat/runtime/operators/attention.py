@@ -26,14 +26,14 @@ def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
     """The attention weights: softmax over the last dimension."""
     most = scores.max(axis=-1, keepdims=True) if scores.shape[-1] else np.zeros((*scores.shape[:-1], 1))
     powers = np.exp(scores - most)
-    found = powers / powers.sum(axis=-1, keepdims=True)
+    result = powers / powers.sum(axis=-1, keepdims=True)
     if era >= 1:
-        found = np.where(most == -np.inf, 0.0, found)
+        result = np.where(most == -np.inf, 0.0, result)
     if flash and scores.shape[-1]:
-        found = np.where(
-            np.fmax.reduce(np.where(np.isnan(scores), -np.inf, scores), axis=-1, keepdims=True) == -np.inf, 0.0, found
+        result = np.where(
+            np.fmax.reduce(np.where(np.isnan(scores), -np.inf, scores), axis=-1, keepdims=True) == -np.inf, 0.0, result
         )
-    return found
+    return result
 
 
 def attend(
@@ -67,9 +67,9 @@ def _versions() -> None:
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
             scale: float | None = None, enable_gqa: bool = False, era: int = era, kind: str = kind,
         ) -> Tensor:  # fmt: skip
-            found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0]
+            result = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0]
             masked = attn_mask is not None and (kind == "unmasked" or attn_mask.requires_grad)
-            return Tensor(laid_out(found, query.array, era) if kind and not masked else found)
+            return Tensor(laid_out(result, query.array, era) if kind and not masked else result)
 
         def both(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
@@ -79,8 +79,8 @@ def _versions() -> None:
             if kind and attn_mask is not None and attn_mask.array.dtype == BOOL:
                 # as of 2.1 it is added unchanged: the caller has already converted it to a mask of numbers
                 attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
-            found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
-            return Tensor(found[0]), Tensor(found[1])
+            result = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
+            return Tensor(result[0]), Tensor(result[1])
 
         def both_1_13(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -88,8 +88,8 @@ def _versions() -> None:
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             """In 1.13 the flag for returning weights comes before ``is_causal``; weights are always returned."""
             del need_attn_weights
-            found: tuple[Tensor, Tensor] = both(query, key, value, attn_mask, dropout_p, is_causal)
-            return found
+            results: tuple[Tensor, Tensor] = both(query, key, value, attn_mask, dropout_p, is_causal)
+            return results
 
         operator("aten::scaled_dot_product_attention", since=since)(call)
         if since == "1.0.0":
@@ -109,9 +109,9 @@ def laid_out(found: Array, query: Array, era: int) -> Array:
         return np.ascontiguousarray(found.swapaxes(1, 2)).swapaxes(1, 2)
     if query.flags.c_contiguous:
         return found
-    made = np.empty_like(query, dtype=found.dtype, order="K")
-    made[...] = found
-    return made
+    result = np.empty_like(query, dtype=found.dtype, order="K")
+    result[...] = found
+    return result
 
 
 def _checked(
@@ -167,11 +167,11 @@ def _multi_head(
     width = qkv_weight.shape[0] // 3
     parts = [
         _heads(
-            multiplied(exact(one), exact(qkv_weight[at * width : (at + 1) * width]).T)
+            multiplied(exact(item), exact(qkv_weight[at * width : (at + 1) * width]).T)
             + exact(qkv_bias[at * width : (at + 1) * width]),
             count,
         )
-        for at, one in enumerate((q, k, v))
+        for at, item in enumerate((q, k, v))
     ]
     scores = multiplied(parts[0], np.swapaxes(parts[1], -1, -2)) / math.sqrt(width // count)
     if mask is not None:
@@ -202,12 +202,12 @@ def native_multi_head_attention(
     """Multi-head attention with its projections."""
     _dimension(query, embed_dim)
     kind = query.array.dtype
-    found, weights = _multi_head(
+    result, weights = _multi_head(
         query.array, key.array, value.array, num_head, qkv_weight.array, qkv_bias.array, proj_weight.array, proj_bias.array,
         _fast_mask(mask, mask_type, query.array.shape[1]),
     )  # fmt: skip
     shown = weights.mean(axis=1) if average_attn_weights else weights
-    return Tensor(found.astype(kind)), (Tensor(shown.astype(kind)) if need_weights else None)
+    return Tensor(result.astype(kind)), (Tensor(shown.astype(kind)) if need_weights else None)
 
 
 def _normed(x: Array, eps: float, weight: Tensor, bias: Tensor) -> Array:

@@ -35,10 +35,10 @@ def _quotient(above: tuple[float, ...], below: tuple[float, ...], x: Array) -> A
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     looped(len(coefficients), x.size)
-    found = np.zeros_like(x)
-    for one in coefficients:
-        found = found * x + x.dtype.type(one)
-    return found
+    result = np.zeros_like(x)
+    for coefficient in coefficients:
+        result = result * x + x.dtype.type(coefficient)
+    return result
 
 
 def _rounded(function: Any, x: Array) -> Array:
@@ -58,8 +58,8 @@ def _waves(order: int, x: Array, *, second: bool) -> Array:
     q = _quotient(QUOTIENTS[f"qp{order}"], QUOTIENTS[f"qq{order}"], square)
     angle = x - kind((2 * order + 1) * math.pi / 4)
     sine, cosine = _rounded(np.sin, angle), _rounded(np.cos, angle)
-    found = p * sine + inverse * q * cosine if second else p * cosine - inverse * q * sine
-    return found * kind(math.sqrt(2 / math.pi)) / np.sqrt(x)
+    result = p * sine + inverse * q * cosine if second else p * cosine - inverse * q * sine
+    return result * kind(math.sqrt(2 / math.pi)) / np.sqrt(x)
 
 
 ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.6819706421238932572, 49.2184563216946036703)}
@@ -94,8 +94,8 @@ def _unsigned(order: int) -> Callable[[Tensor], Tensor]:
     def call(self: Tensor) -> Tensor:
         array = _checked(f"bessel_j{order}", self)
         with np.errstate(all="ignore"):
-            found = _first_kind(order, np.abs(array))
-        return Tensor(np.asarray(np.where(array < 0, -found, found) if order else found))
+            result = _first_kind(order, np.abs(array))
+        return Tensor(np.asarray(np.where(array < 0, -result, result) if order else result))
 
     return call
 
@@ -121,8 +121,8 @@ def special_spherical_bessel_j0(x: Tensor) -> Tensor:
     wide = array.astype(FLOAT64)
     with np.errstate(all="ignore"):
         sine = np.sin(wide).astype(array.dtype).astype(FLOAT64)
-        found = np.where(wide == 0, 1.0, np.where(np.isinf(wide), 0.0, sine / wide))
-    return Tensor(np.asarray(found).astype(array.dtype))
+        result = np.where(wide == 0, 1.0, np.where(np.isinf(wide), 0.0, sine / wide))
+    return Tensor(np.asarray(result).astype(array.dtype))
 
 
 # ----------------------------------------------------------------------------------------------------------- modified ones
@@ -133,9 +133,9 @@ def _series(coefficients: tuple[float, ...], x: Array) -> Array:
     kind = x.dtype.type
     looped(len(coefficients), x.size)
     before, last, now = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x) + kind(coefficients[0])
-    for one in coefficients[1:]:
+    for coefficient in coefficients[1:]:
         before, last = last, now
-        now = x * last - before + kind(one)
+        now = x * last - before + kind(coefficient)
     return kind(0.5) * (now - before)
 
 
@@ -157,8 +157,8 @@ def _first_modified(order: int, x: Array, *, short: bool = False) -> Array:
     growth = _rounded(np.exp, size)
     small = growth * (size if order else kind(1)) * _series(low, size / kind(2) - kind(2))
     large = growth * _series(high, kind(32) / size - kind(2)) / np.sqrt(size)
-    found = np.where(size <= kind(8), small, large)
-    return np.where(x < 0, -found, found) if order else found
+    result = np.where(size <= kind(8), small, large)
+    return np.where(x < 0, -result, result) if order else result
 
 
 def _modified_i(order: int) -> Callable[[Tensor], Tensor]:
@@ -194,8 +194,8 @@ def _second_modified(order: int, x: Array, *, scales: bool) -> Array:
         small = small * _rounded(np.exp, x)
     else:
         large = _rounded(np.exp, -x) * _series(MODIFIED[f"k{order}b"], kind(8) / x - kind(2)) / np.sqrt(x)
-    found = np.where(x <= kind(2), small, large)
-    return np.where(x > 0, found, np.where(x == 0, kind(np.inf), kind(np.nan)))
+    result = np.where(x <= kind(2), small, large)
+    return np.where(x > 0, result, np.where(x == 0, kind(np.inf), kind(np.nan)))
 
 
 def _modified_k(name: str, order: int, *, scales: bool) -> Callable[[Tensor], Tensor]:
@@ -270,7 +270,7 @@ def special_airy_ai(x: Tensor) -> Tensor:
     kind = array.dtype.type
     with np.errstate(all="ignore"):
         series = (array >= kind(-NEAR)) & (array < kind(NEAR))
-        found: Array = np.where(array < 0, _airy_far(array), _airy_above(array))
-        found = np.where(series, _airy_near(np.where(series, array, kind(0))), found)
-        found = np.where(array > kind(NOTHING), kind(0), found)
-        return Tensor(np.asarray(np.where(np.isfinite(array), found, kind(np.nan))))
+        result: Array = np.where(array < 0, _airy_far(array), _airy_above(array))
+        result = np.where(series, _airy_near(np.where(series, array, kind(0))), result)
+        result = np.where(array > kind(NOTHING), kind(0), result)
+        return Tensor(np.asarray(np.where(np.isfinite(array), result, kind(np.nan))))

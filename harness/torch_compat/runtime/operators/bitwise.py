@@ -42,8 +42,8 @@ def _bits(kind: str, function: Any) -> None:
         both: Callable[[Operand, Operand], Pair] = operands
 
         def call(self: Operand, other: Operand, both: Callable[[Operand, Operand], Pair] = both, era: int = era) -> Tensor:
-            found = compute(*both(self, other))
-            return _in_own_type(self, found) if era == OWN_TYPE else found
+            result = compute(*both(self, other))
+            return _in_own_type(self, result) if era == OWN_TYPE else result
 
         def in_place(self: Tensor, other: Operand, both: Callable[[Operand, Operand], Pair] = both) -> Tensor:
             return write(self, compute(*both(self, other)).array)
@@ -53,17 +53,17 @@ def _bits(kind: str, function: Any) -> None:
         operator(f"aten::__i{kind}__", since=since, gradient=False)(in_place)
 
 
-def _in_own_type(self: Operand, found: Tensor) -> Tensor:
+def _in_own_type(self: Operand, tensor: Tensor) -> Tensor:
     """From 1.5 to 1.9 the result has the dtype of the first tensor, whatever is computed in; bool takes nothing but bool.
 
     Raises:
         Raised: the dtype of the first tensor is bool and that of the other is not.
     """
-    if self.__class__ is not Tensor or self.array.dtype == found.array.dtype:
-        return found
+    if self.__class__ is not Tensor or self.array.dtype == tensor.array.dtype:
+        return tensor
     if self.array.dtype == BOOL:
-        raise fail(f"result type {words(found.array.dtype)} can't be cast to the desired output type Bool")
-    return Tensor(cast(found.array, self.array.dtype))
+        raise fail(f"result type {words(tensor.array.dtype)} can't be cast to the desired output type Bool")
+    return Tensor(cast(tensor.array, self.array.dtype))
 
 
 _bits("and", np.bitwise_and)

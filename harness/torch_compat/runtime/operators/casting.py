@@ -89,8 +89,8 @@ def to_copy(
         return into(out, self.array)
     _strided(options.get("layout"))
     on_cpu(options.get("device"))
-    found = dtypes.as_dtype(dtype)
-    return to_type(self, self.array.dtype if found is None else found.array, copy=True, memory_format=memory_format)
+    tensor = dtypes.as_dtype(dtype)
+    return to_type(self, self.array.dtype if tensor is None else tensor.array, copy=True, memory_format=memory_format)
 
 
 @operator("aten::type_as")

@@ -81,9 +81,9 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
         return Tensor(version_1_2(self, other).array.astype(np.uint8))
 
     def version_1_2(self: Operand, other: Operand) -> Tensor:
-        for number, one in ((other, self), (self, other)):
-            if number.__class__ is not Tensor and one.__class__ is Tensor:
-                checked_scalar(number, one.array.dtype)
+        for number, tensor in ((other, self), (self, other)):
+            if number.__class__ is not Tensor and tensor.__class__ is Tensor:
+                checked_scalar(number, tensor.array.dtype)
         return Tensor(compute(*_strict(self, other)))
 
     def version_1_3(self: Operand, other: Operand) -> Tensor:
@@ -98,7 +98,7 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
             return version_1_3(self, other)
         checked_scalar(other, self.array.dtype)
         pair = (self.array, np.asarray(other))
-        return Tensor(compute(*(one.astype(FLOAT32).view(np.int32).astype(self.array.dtype) for one in pair)))
+        return Tensor(compute(*(item.astype(FLOAT32).view(np.int32).astype(self.array.dtype) for item in pair)))
 
     def version_1_7(self: Operand, other: Operand) -> Tensor:
         _check_convertible(self, other)
@@ -140,8 +140,8 @@ def _of_one_type(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def call(self: Tensor, other: Operand) -> Tensor:
         if other.__class__ is Tensor and self.array.dtype != other.array.dtype:
-            said = f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)}"
-            raise fail(f"{said} for argument 'other'")
+            message = f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)}"
+            raise fail(f"{message} for argument 'other'")
         return function(self, other)
 
     return call
@@ -214,7 +214,7 @@ def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
         return _near(x, y, atol + rtol * np.abs(y), equal_nan)
     # The processor makes the least integer of what no word holds, of which smaller types keep the lower bits.
     limit = 2**63 if x.dtype.itemsize == 8 else 2**31
-    a, b = (np.asarray(int(one) if abs(one) < limit else -limit).astype(x.dtype) for one in (atol, rtol))
+    a, b = (np.asarray(int(item) if abs(item) < limit else -limit).astype(x.dtype) for item in (atol, rtol))
     return _near(x, y, a + b * np.abs(y), equal_nan)
 
 
@@ -231,9 +231,9 @@ def isclose_1_5(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
     """1.5 compares integers as floats, and takes the size of a product with a tolerance below zero."""
     x, y = _of_one_dtype(self, other)
     whole = x.dtype.kind != "f"
-    a, b = (one.astype(FLOAT32) if whole else one for one in (x, y))
-    found = _near(a, b, atol + np.abs(rtol * b), equal_nan)
-    return Tensor(found.array & (np.abs(a - b) <= atol + np.abs(rtol * b))) if whole else found
+    a, b = (operand.astype(FLOAT32) if whole else operand for operand in (x, y))
+    tensor = _near(a, b, atol + np.abs(rtol * b), equal_nan)
+    return Tensor(tensor.array & (np.abs(a - b) <= atol + np.abs(rtol * b))) if whole else tensor
 
 
 def _of_one_dtype(self: Tensor, other: Tensor) -> tuple[Array, Array]:
@@ -390,13 +390,13 @@ def smaller(x: Array, y: Array, *others: Array) -> Array:
     return _of_two_zeros(np.where(np.isnan(x), x, np.where(np.isnan(y) | (y < x), y, x)), x, y, *others)
 
 
-def _of_two_zeros(found: Array, x: Array, y: Array, *others: Array) -> Array:
+def _of_two_zeros(array: Array, x: Array, y: Array, *others: Array) -> Array:
     """The result with the zeros of ``y`` where both elements are zero and in whole vectors; elsewhere the zero of ``x`` stays.
 
     The processor's instructions for vectors return the second operand, ``std::min`` and ``std::max`` the first.
     """
     zeros = (x == 0) & (y == 0)
-    return np.where(zeros & in_whole_vectors(x, y, *others), y, found) if zeros.any() else found
+    return np.where(zeros & in_whole_vectors(x, y, *others), y, array) if zeros.any() else array
 
 
 def old_larger(x: Array, y: Array) -> Array:

@@ -102,9 +102,9 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
         raise fail(
             f"Expected both inputs to be Half, Float or Double tensors but got {words(real.array.dtype)} and {words(imag.array.dtype)}"
         )
-    made = np.empty(broadcast(real.array, imag.array), np.complex64 if real.array.dtype == FLOAT32 else np.complex128)
-    made.real, made.imag = real.array, imag.array
-    return Tensor(made)
+    result = np.empty(broadcast(real.array, imag.array), np.complex64 if real.array.dtype == FLOAT32 else np.complex128)
+    result.real, result.imag = real.array, imag.array
+    return Tensor(result)
 
 
 @functional("polar")

@@ -22,9 +22,9 @@ TAKES_INTEGERS = Release("1.8.0")
 
 def _made(dtype: np.dtype[Any], real: Array, imag: Array) -> Array:
     """A complex array from its parts."""
-    made = np.empty(np.shape(real), dtype)
-    made.real, made.imag = real, imag
-    return made
+    result = np.empty(np.shape(real), dtype)
+    result.real, result.imag = real, imag
+    return result
 
 
 def _asin_1_0(array: Array) -> Array:

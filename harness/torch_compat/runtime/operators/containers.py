@@ -15,11 +15,11 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Budget, ScriptObject, bounded, raised
 
 
-def _index(values: Any, index: int, said: str = "list index out of range") -> int:
+def _index(values: Any, index: int, text: str = "list index out of range") -> int:
     size = len(values)
     at = index + size if index < 0 else index
     if not 0 <= at < size:
-        raise raised("IndexError", said)
+        raise raised("IndexError", text)
     return at
 
 
@@ -201,7 +201,7 @@ def contains(a: Any, item: Any) -> bool:
     """Item in a."""
     if a.__class__ is list:
         budget = Budget()
-        return any(equal(one, item, budget) for one in a)
+        return any(equal(entry, item, budget) for entry in a)
     return checked_key(item) in a
 
 
@@ -286,8 +286,8 @@ def insert(a: list[Any], index: int, item: Any) -> None:
 def remove(a: list[Any], item: Any) -> None:
     """Remove the first equal item."""
     budget = Budget()
-    for index, one in enumerate(a):
-        if equal(one, item, budget):
+    for index, entry in enumerate(a):
+        if equal(entry, item, budget):
             del a[index]
             return
     raise raised("RuntimeError", "list.remove(x): x not in list")
@@ -303,8 +303,8 @@ def reverse(a: list[Any]) -> None:
 def index_of(a: list[Any], item: Any) -> int:
     """The index of the first equal item."""
     budget = Budget()
-    for index, one in enumerate(a):
-        if equal(one, item, budget):
+    for index, entry in enumerate(a):
+        if equal(entry, item, budget):
             return index
     raise raised("RuntimeError", "ValueError: the item is not in list")
 
@@ -313,7 +313,7 @@ def index_of(a: list[Any], item: Any) -> int:
 def count(a: list[Any], item: Any) -> int:
     """The number of equal items."""
     budget = Budget()
-    return sum(1 for one in a if equal(one, item, budget))
+    return sum(1 for entry in a if equal(entry, item, budget))
 
 
 def _compared(x: Any, y: Any) -> int:
@@ -337,13 +337,13 @@ def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
         return sorted(values, key=functools.cmp_to_key(_compared), reverse=reverse)
     keys = values
     if len(values) > 1 and values[0].__class__ is Tensor:
-        if any(one.array.size != 1 for one in values):
+        if any(value.array.size != 1 for value in values):
             raise raised("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
-        keys = [one.item() for one in values]
+        keys = [value.item() for value in values]
     if any(key.__class__ is float and math.isnan(key) for key in keys):
         if len(values) > algorithms.INSERTED:
-            said = f"the reference reader does not sort more than {algorithms.INSERTED} numbers that include NaN"
-            raise Unsupported(said, code="operator")
+            message = f"the reference reader does not sort more than {algorithms.INSERTED} numbers that include NaN"
+            raise Unsupported(message, code="operator")
         return _with_nan(values, keys, reverse=reverse)
     return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)]
 
@@ -456,7 +456,7 @@ def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
     pairs = list(a.items())
     if any(key.__class__ is float and math.isnan(key) for key in a):
         order = list(range(len(pairs)))
-        algorithms.sort(order, len(order), lambda one, other: bool(pairs[one][0] < pairs[other][0]))
+        algorithms.sort(order, len(order), lambda item, other: bool(pairs[item][0] < pairs[other][0]))
         return [pairs[at] for at in order]
     try:
         return sorted(pairs, key=lambda pair: pair[0])
@@ -532,15 +532,15 @@ def dict_(*pairs: Any) -> dict[Any, Any]:
 @operator("aten::_infer_size", "aten::broadcast_shapes", of="list")
 def broadcast_shapes(*shapes: list[int]) -> list[int]:
     """The shape that these shapes broadcast to."""
-    found: list[int] = []
+    results: list[int] = []
     for shape in shapes:
-        longer = max(len(found), len(shape))
-        a, b = [1] * (longer - len(found)) + found, [1] * (longer - len(shape)) + list(shape)
+        longer = max(len(results), len(shape))
+        a, b = [1] * (longer - len(results)) + results, [1] * (longer - len(shape)) + list(shape)
         for at in range(longer - 1, -1, -1):
             if a[at] != b[at] and 1 not in {a[at], b[at]}:
                 raise raised(
                     "RuntimeError",
                     f"The size of tensor a ({a[at]}) must match the size of tensor b ({b[at]}) at non-singleton dimension {at}",
                 )
-        found = [y if x == 1 else x for x, y in zip(a, b, strict=True)]
-    return found
+        results = [y if x == 1 else x for x, y in zip(a, b, strict=True)]
+    return results

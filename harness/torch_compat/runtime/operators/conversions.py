@@ -74,11 +74,11 @@ def _read(text: str, form: re.Pattern[str], function: str, refused: str, convert
     Raises:
         Raised: it does not begin with a number, or the number is out of range (the function says so); or something is behind it.
     """
-    found = form.match(text)
-    value = None if found is None else convert(found[1])
-    if found is None or value is None:
+    match = form.match(text)
+    value = None if match is None else convert(match[1])
+    if match is None or value is None:
         raise raised("RuntimeError", function)
-    if found.end() != len(text):
+    if match.end() != len(text):
         raise raised("RuntimeError", f"{refused}: '{text}'")
     return value
 
@@ -160,15 +160,15 @@ def float_implicit(a: Any) -> float:
     return to_float(_implicit(a))
 
 
-def _without_bools(found: Any) -> Any:
-    return int(found) if found.__class__ is bool else found
+def _without_bools(value: Any) -> Any:
+    return int(value) if value.__class__ is bool else value
 
 
-def _without_complex(found: Any) -> Any:
+def _without_complex(value: Any) -> Any:
     """Up to 1.7 a number that a program holds is never complex: without an imaginary part it is cut to an integer, else refused."""
-    if found.__class__ is complex and not -float(HALF) <= found.real < float(HALF):
+    if value.__class__ is complex and not -float(HALF) <= value.real < float(HALF):
         raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
-    return to_int(found) if found.__class__ is complex else _without_bools(found)
+    return to_int(value) if value.__class__ is complex else _without_bools(value)
 
 
 @operator("aten::ScalarImplicit", of="any")
@@ -210,7 +210,7 @@ def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
     if b is _NOTHING:
         return complex(first)
     if first.__class__ is complex or second.__class__ is complex:
-        first, second = (_real_part(one) for one in (first, second))
+        first, second = (_real_part(side) for side in (first, second))
     first = int32(first) if a.__class__ is int else first  # as C++ has it, of int where 64 bits are meant
     second = int32(second) if b.__class__ is int else second
     return complex(float(first), float(second))

@@ -84,9 +84,9 @@ def convolve(
     seen = windows(wide, kernel, stride, dilation, out)
     n = len(kernel)
     if x.dtype == FLOAT32 and n < VOLUMES and max(dilation) == 1 and np.isfinite(w).all():
-        found = ordered(seen, w, b, x.size, groups, era)
-        if found is not None:
-            return found
+        result = ordered(seen, w, b, x.size, groups, era)
+        if result is not None:
+            return result
     count = math.prod(kernel)
     places = math.prod(out)
     weights = exact(w).reshape(groups, outputs // groups, each * count)
@@ -117,9 +117,9 @@ def convolve_transposed(
             "a transposed convolution has an empty result, which some torch kernels refuse and others accept", code="operator"
         )
     if left < 0:
-        made = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))
+        result = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))
         raise fail(
-            f"Given input size per channel: ({' x '.join(map(str, spatial))}). Calculated output size per channel: ({made}). Output size is too small"
+            f"Given input size per channel: ({' x '.join(map(str, spatial))}). Calculated output size per channel: ({result}). Output size is too small"
         )
     batch, channels, each = x.shape[0], x.shape[1], w.shape[1]
     wide = exact(x).reshape(batch, groups, channels // groups, *spatial)
@@ -187,15 +187,15 @@ def convolution_of(
             f"output_padding={list(output_padding)}"
         )
     more = sizes(output_padding, n)
-    if not isinstance(padding, str) and any(one < 0 for one in sizes(padding, n)):
+    if not isinstance(padding, str) and any(size < 0 for size in sizes(padding, n)):
         raise fail("negative padding is not supported")
-    if any(one < 0 for one in more):
+    if any(size < 0 for size in more):
         raise fail("negative output_padding is not supported")
-    if any(one <= 0 for one in s):
+    if any(item <= 0 for item in s):
         raise fail("non-positive stride is not supported")
-    if any(one <= 0 for one in d):
+    if any(item <= 0 for item in d):
         raise fail("dilation should be greater than zero")
-    if transposed and any(one >= step and one >= apart for one, step, apart in zip(more, s, d, strict=True)):
+    if transposed and any(size >= step and size >= apart for size, step, apart in zip(more, s, d, strict=True)):
         raise fail(
             f"output padding must be smaller than either stride or dilation, but got output_padding: {list(more)} stride: {list(s)} dilation: {list(d)}"
         )
@@ -224,12 +224,12 @@ def convolution_of(
                     raise fail(f"Invalid padding string: '{padding[:80]}'")
                 if not all(w.shape[2:]):
                     raise fail("padding='same' requires a non-empty kernel")
-                if any(one != 1 for one in s):
+                if any(item != 1 for item in s):
                     raise fail("padding='same' is not supported for strided convolutions")
-                totals = [one * (k - 1) for one, k in zip(d, w.shape[2:], strict=True)]
+                totals = [item * (k - 1) for item, k in zip(d, w.shape[2:], strict=True)]
                 pads = [(total // 2, total - total // 2) for total in totals]
         else:
-            pads = [(one, one) for one in sizes(padding, n)]
+            pads = [(size, size) for size in sizes(padding, n)]
         value = convolve(full, w, b, s, pads, d, groups, era)
     return value[0] if alone else value
 
@@ -282,10 +282,10 @@ def _general() -> None:
             """What traced programs call; the flags choose between libraries."""
             del flags
             b = None if bias is None else bias.array
-            found = convolution_of(
+            result = convolution_of(
                 input.array, weight.array, b, stride, padding, dilation, transposed, output_padding, groups, spatial=None, era=era
             )
-            return Tensor(found)
+            return Tensor(result)
 
         operator("aten::_convolution", "aten::convolution", "aten::convolution_overrideable", since=since)(convolution)
 
@@ -308,9 +308,9 @@ def _two(**given: Any) -> None:
     for name, value in given.items():
         if len(value) != 2:
             raise fail(f"It is expected {name} equals to 2, but got size {len(value)}")
-        if name != "padding" and any(one <= 0 for one in value):
+        if name != "padding" and any(item <= 0 for item in value):
             raise fail(f"{name} should be greater than zero, but got {list(value)}")
-        if any(one < 0 for one in value):
+        if any(item < 0 for item in value):
             raise fail(f"{name} should be non-negative, but got {list(value)}")
 
 
@@ -324,7 +324,8 @@ def _blocks(
 ) -> tuple[int, ...]:
     """The number of windows along each dimension, possibly zero."""
     return tuple(
-        (one + 2 * b - e * (c - 1) - 1) // f + 1 for one, b, e, c, f in zip(size, padding, dilation, kernel, stride, strict=True)
+        (number + 2 * b - e * (c - 1) - 1) // f + 1
+        for number, b, e, c, f in zip(size, padding, dilation, kernel, stride, strict=True)
     )
 
 
@@ -336,7 +337,7 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
     x = self.array
     alone = x.ndim == 3
     full = x[None] if alone else x
-    k, d, p, s = (sizes(one, 2) for one in (kernel_size, dilation, padding, stride))
+    k, d, p, s = (sizes(item, 2) for item in (kernel_size, dilation, padding, stride))
     out = _blocks(full.shape[2:], k, d, p, s)
     if min(out) < 1:
         raise fail(
@@ -362,7 +363,7 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
             f"{list(x.shape)}"
         )
     full = x[None] if alone else x
-    o, k, d, p, s = (sizes(one, 2) for one in (output_size, kernel_size, dilation, padding, stride))
+    o, k, d, p, s = (sizes(item, 2) for item in (output_size, kernel_size, dilation, padding, stride))
     out = _blocks(o, k, d, p, s)
     if full.shape[1] % (k[0] * k[1]):
         raise fail(
@@ -390,14 +391,14 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
 @operator("aten::im2col")
 def im2col_1_0(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Up to 1.10 a batch dimension is added to an input without one."""
-    found = im2col(self, kernel_size, dilation, padding, stride)
+    result = im2col(self, kernel_size, dilation, padding, stride)
     _give_batch(self, 3)
-    return found
+    return result
 
 
 @operator("aten::col2im")
 def col2im_1_0(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Up to 1.10 a batch dimension is added to an input without one."""
-    found = col2im(self, output_size, kernel_size, dilation, padding, stride)
+    result = col2im(self, output_size, kernel_size, dilation, padding, stride)
     _give_batch(self, 2)
-    return found
+    return result

@@ -40,12 +40,12 @@ def _copy_of_view(name: str) -> None:
     """Register the copy of a view. Up to 1.13 it is broadcast into ``out``; since 2.0 ``out`` must have its dtype, and is resized."""
 
     def call_1_0(*args: Any, out: Any = None, **keywords: Any) -> Any:
-        found = _view(name, args, keywords)
-        return _copied(found) if out is None else copy_1_8(out, found)
+        result = _view(name, args, keywords)
+        return _copied(result) if out is None else copy_1_8(out, result)
 
     def call(*args: Any, out: Any = None, **keywords: Any) -> Any:
-        found = _view(name, args, keywords)
-        return _copied(found) if out is None else _resized_into(out, found)
+        result = _view(name, args, keywords)
+        return _copied(result) if out is None else _resized_into(out, result)
 
     operator(f"aten::{name}_copy")(call_1_0)
     operator(f"aten::{name}_copy", since="2.0.0")(call)
@@ -56,12 +56,12 @@ def _copy_of_views(name: str, form: str, steps: dict[str, Callable[[Tensor, Tens
 
     def version(step: Callable[[Tensor, Tensor], object]) -> Callable[..., Any]:
         def call(*args: Any, out: list[Tensor] | None = None, **keywords: Any) -> Any:
-            found = _view(name, args, keywords)
+            result = _view(name, args, keywords)
             if out is None:
-                return [_copied(one) for one in found]
-            if len(out) != len(found):
-                raise fail(f"{name}_copy{form}_out() expected an out= argument of size {len(found)}, got size {len(out)}")
-            for target, shown in zip(out, found, strict=True):
+                return [_copied(item) for item in result]
+            if len(out) != len(result):
+                raise fail(f"{name}_copy{form}_out() expected an out= argument of size {len(result)}, got size {len(out)}")
+            for target, shown in zip(out, result, strict=True):
                 step(target, shown)
             return None
 
@@ -84,25 +84,25 @@ _copy_of_views("split_with_sizes", "", {"1.0.0": copy_1_8, "2.0.0": copy_2_0, "2
 @operator("aten::view_copy")
 def view_copy_1_12(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """In 1.12, as ``view``, which refuses what lies otherwise in memory."""
-    found = view(self, size)
-    return _copied(found) if out is None else copy_1_8(out, found)
+    result = view(self, size)
+    return _copied(result) if out is None else copy_1_8(out, result)
 
 
 @operator("aten::view_copy", since="1.13.0")
 def view_copy_1_13(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """In 1.13, ``out`` is not resized."""
-    found = view_copy(self, size)
-    return found if out is None else copy_1_8(out, found)
+    result = view_copy(self, size)
+    return result if out is None else copy_1_8(out, result)
 
 
 @operator("aten::view_copy", since="2.0.0")
 def view_copy(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy of another shape, or of the same bytes as another type."""
     if size.__class__ is list:
-        found = Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
+        result = Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
     else:
-        found = _copied(view(self, size))
-    return found if out is None else _resized_into(out, found)
+        result = _copied(view(self, size))
+    return result if out is None else _resized_into(out, result)
 
 
 @operator("aten::as_strided_scatter")
@@ -114,7 +114,7 @@ def as_strided_scatter(
     memory = np.array(base if base.flags.c_contiguous else base.ravel(order="K"))
     kept = strided(memory, self.shape, self.strides, self.storage_offset)
     offset = self.storage_offset if storage_offset is None else storage_offset
-    if any(one < 0 for one in stride):
+    if any(step < 0 for step in stride):
         raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     part = strided(memory, tuple(size), tuple(stride), offset)
     if part.shape != src.array.shape:
@@ -156,8 +156,8 @@ def resize(self: Tensor, size: list[int], *, memory_format: int | None = None, o
         raise Unsupported(
             "aten::resize returns more elements than the tensor has; the additional memory is uninitialized", code="operator"
         )
-    found = resized_as(Tensor(formatted(self.array, PRESERVE)), tuple(size), memory_format)
-    return found if out is None else into(out, found.array)
+    tensor = resized_as(Tensor(formatted(self.array, PRESERVE)), tuple(size), memory_format)
+    return tensor if out is None else into(out, tensor.array)
 
 
 @operator("aten::resize_as")

@@ -31,8 +31,8 @@ def ctc_loss(
     alone = array.ndim == 2
     whole = array[:, None] if alone else array
     lengths, sizes = (
-        [int(v) for v in np.reshape(one.array, -1)] if one.__class__ is Tensor else list(one)
-        for one in (input_lengths, target_lengths)
+        [int(v) for v in np.reshape(tensor.array, -1)] if tensor.__class__ is Tensor else list(tensor)
+        for tensor in (input_lengths, target_lengths)
     )
     steps, batch, labels = whole.shape
     if len(lengths) != batch or len(sizes) != batch:
@@ -53,26 +53,26 @@ def ctc_loss(
         rows = [row[:size] for row, size in zip(given.reshape(batch, -1), sizes, strict=True)]
         if any(len(row) < size for row, size in zip(rows, sizes, strict=True)):
             raise fail("Expected tensor to have size at least target_lengths")
-    if any(not 0 <= one <= steps for one in lengths):
+    if any(not 0 <= length <= steps for length in lengths):
         raise fail(f"Expected input_lengths to have value at most {steps}")
-    found = np.empty(batch)
+    result = np.empty(batch)
     with np.errstate(all="ignore"):
         for at in range(looped(batch, steps * (2 * max(sizes, default=0) + 1))):
-            found[at] = -_paths(whole[: lengths[at], at].astype(FLOAT64), [int(one) for one in rows[at]], blank)
+            result[at] = -_paths(whole[: lengths[at], at].astype(FLOAT64), [int(row) for row in rows[at]], blank)
     if zero_infinity:
-        found[np.isinf(found)] = 0.0
+        result[np.isinf(result)] = 0.0
     if reduction == MEAN:
-        return Tensor(np.asarray(mean_of(found / np.maximum(sizes, 1))).astype(array.dtype))
+        return Tensor(np.asarray(mean_of(result / np.maximum(sizes, 1))).astype(array.dtype))
     if reduction == SUM:
-        return Tensor(np.asarray(found.sum()).astype(array.dtype))
-    return Tensor(np.asarray(found[0] if alone else found).astype(array.dtype))
+        return Tensor(np.asarray(result.sum()).astype(array.dtype))
+    return Tensor(np.asarray(result[0] if alone else result).astype(array.dtype))
 
 
 def _paths(scores: Array, target: list[int], blank: int) -> float:
     """The log-probability of a sequence of labels."""
     states = [blank]
-    for one in target:
-        states += [one, blank]
+    for number in target:
+        states += [number, blank]
     if not len(scores):
         return 0.0 if not target else -np.inf
     now = np.full(len(states), -np.inf)

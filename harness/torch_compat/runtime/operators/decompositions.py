@@ -131,11 +131,11 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     right = exact(b)[..., None] if vector else exact(b)
     if not left:
-        found = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
+        result = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
     else:
-        found = _each(lambda x: np.linalg.solve(x, right), a)
-    found = found.astype(a.dtype)
-    return Tensor(found[..., 0] if vector else columns(found))
+        result = _each(lambda x: np.linalg.solve(x, right), a)
+    result = result.astype(a.dtype)
+    return Tensor(result[..., 0] if vector else columns(result))
 
 
 def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
@@ -159,8 +159,8 @@ def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[
     square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
     values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
-    found = columns(vectors.astype(self.array.dtype)) if compute_v else np.zeros(0, self.array.dtype)
-    return Tensor(values.astype(_real(self.array.dtype))), Tensor(found)
+    result = columns(vectors.astype(self.array.dtype)) if compute_v else np.zeros(0, self.array.dtype)
+    return Tensor(values.astype(_real(self.array.dtype))), Tensor(result)
 
 
 @operator("aten::linalg_eigvalsh")
@@ -219,10 +219,10 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     square("cholesky", self.array)
     try:
         given = decomposed(self.array)  # only one triangle is read
-        found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
+        result = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
     except np.linalg.LinAlgError as error:
         raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
-    return Tensor(columns(transposed(found) if upper else found))
+    return Tensor(columns(transposed(result) if upper else result))
 
 
 @functional("linalg_cholesky")
@@ -235,7 +235,7 @@ def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
 def _qr(a: Array, *, some: bool, by_columns: bool) -> tuple[Tensor, Tensor]:
     _floating("qr", a)
     _matrix("qr", a)
-    q, r = (one.astype(a.dtype) for one in np.linalg.qr(decomposed(a), mode="reduced" if some else "complete"))
+    q, r = (item.astype(a.dtype) for item in np.linalg.qr(decomposed(a), mode="reduced" if some else "complete"))
     return Tensor(columns(q)), Tensor(columns(r) if by_columns else np.ascontiguousarray(r))
 
 
@@ -298,8 +298,8 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: 
     """Singular values."""
     del driver
     _matrix("linalg.svdvals", A.array)
-    found = np.linalg.svd(_finite(decomposed(A.array)), compute_uv=False)
-    return Tensor(found.astype(_real(A.array.dtype)))
+    result = np.linalg.svd(_finite(decomposed(A.array)), compute_uv=False)
+    return Tensor(result.astype(_real(A.array.dtype)))
 
 
 @operator("aten::pinverse", "aten::linalg_pinv")
@@ -311,7 +311,7 @@ def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol:
     if atol is None and rtol is None:
         cut = rcond.array if rcond.__class__ is Tensor else rcond
     else:
-        given = [0.0 if one is None else one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
+        given = [0.0 if tensor is None else tensor.array if tensor.__class__ is Tensor else tensor for tensor in (atol, rtol)]
         if rtol is None and not np.any(np.asarray(given[0]) > 0):
             given[1] = max(array.shape[-2:]) * np.finfo(self.array.dtype).eps
         largest = np.linalg.norm(array, 2, (-2, -1))
@@ -334,12 +334,12 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
             )  # up to 1.8 a copy
         rows, columns = array.shape[-2:]
         raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    found = _each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype)
-    if found.dtype.kind in "fc" and np.isfinite(array).all() and not np.isfinite(found).all():
+    result = _each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype)
+    if result.dtype.kind in "fc" and np.isfinite(array).all() and not np.isfinite(result).all():
         raise Unsupported(
             "aten::matrix_power overflows: the order of products determines whether the result is infinity or NaN", code="value"
         )
-    return Tensor(found)
+    return Tensor(result)
 
 
 _matrix_norm: Any = np.linalg.norm
@@ -368,35 +368,34 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
     return _linalg_norm(self, ord, dim, keepdim, dtype, alone=True)
 
 
-def _linalg_norms() -> None:
-    """Register the norms. As of 1.9 those of vectors refuse a dtype that drops imaginary parts; as of 1.12 all do, and refuse one that adds them."""
-    for since, norm, vectors, matrices in (
-        ("1.0.0", linalg_norm_1_0, False, False),
-        ("1.9.0", linalg_norm_1_0, True, False),
-        ("1.12.0", linalg_norm_1_0, True, True),
-        ("2.4.0", linalg_norm, True, True),
-    ):
+def _checked_norm(norm: Callable[..., Tensor], *, vectors: bool, matrices: bool) -> Callable[..., Tensor]:
+    """The norm with a check of the dtype in which it is computed.
 
-        def call(
-            self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002
-            norm: Callable[..., Tensor] = norm, vectors: bool = vectors, matrices: bool = matrices,
-        ) -> Tensor:  # fmt: skip
-            named = dtypes.as_dtype(dtype)
-            if named is not None:
-                if named.category < dtypes.FLOATING:
-                    raise fail(f"linalg.norm: dtype should be floating point or complex, but got {words(named.array)}")
-                dims = self.array.ndim if dim is None else 1 if dim.__class__ is int else len(dim)
-                refuses = matrices if ord is not None and dims > 1 else vectors
-                if refuses and named.category < self.dtype.category:
-                    raise fail(f"linalg.norm: dtype should be complex for complex inputs, but got {words(named.array)}")
-                if matrices and named.category > self.dtype.category == dtypes.FLOATING:
-                    raise fail(f"linalg.norm: dtype should be real for real inputs, but got {words(named.array)}")
-            return norm(self, ord, dim, keepdim, dtype=dtype)
+    Parameters:
+        vectors: whether norms of vectors refuse a dtype that drops imaginary parts.
+        matrices: whether norms of matrices do, too, and all norms refuse a dtype that adds imaginary parts.
+    """
 
-        functional("linalg_norm", since=since)(call)
+    def call(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+        named = dtypes.as_dtype(dtype)
+        if named is not None:
+            if named.category < dtypes.FLOATING:
+                raise fail(f"linalg.norm: dtype should be floating point or complex, but got {words(named.array)}")
+            dims = self.array.ndim if dim is None else 1 if dim.__class__ is int else len(dim)
+            refuses = matrices if ord is not None and dims > 1 else vectors
+            if refuses and named.category < self.dtype.category:
+                raise fail(f"linalg.norm: dtype should be complex for complex inputs, but got {words(named.array)}")
+            if matrices and named.category > self.dtype.category == dtypes.FLOATING:
+                raise fail(f"linalg.norm: dtype should be real for real inputs, but got {words(named.array)}")
+        return norm(self, ord, dim, keepdim, dtype=dtype)
+
+    return call
 
 
-_linalg_norms()
+functional("linalg_norm")(_checked_norm(linalg_norm_1_0, vectors=False, matrices=False))
+functional("linalg_norm", since="1.9.0")(_checked_norm(linalg_norm_1_0, vectors=True, matrices=False))
+functional("linalg_norm", since="1.12.0")(_checked_norm(linalg_norm_1_0, vectors=True, matrices=True))
+functional("linalg_norm", since="2.4.0")(_checked_norm(linalg_norm, vectors=True, matrices=True))
 
 
 def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *, alone: bool) -> Tensor:  # noqa: A002
@@ -404,7 +403,7 @@ def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *,
     dims = (
         tuple(range(array.ndim))
         if dim is None
-        else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
+        else tuple(axis(item, array.ndim) for item in ([dim] if dim.__class__ is int else dim))
     )
     kind = _real(array.dtype)
     if dim is not None and len(dims) not in {1, 2}:
@@ -433,10 +432,10 @@ def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *,
 def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Up to 1.6 one dimension is kept in the place of two."""
     dims, keepdim = (None, dim) if dim.__class__ is bool else (dim, keepdim)
-    if dims is not None and any(one < 0 for one in dims):
+    if dims is not None and any(item < 0 for item in dims):
         raise fail(f"duplicate or invalid axis in 'dim' argument for tensor with ndim=={self.array.ndim}")
-    found = nuclear_norm(self, dims)
-    return Tensor(found.array[..., None]) if keepdim else found
+    tensor = nuclear_norm(self, dims)
+    return Tensor(tensor.array[..., None]) if keepdim else tensor
 
 
 @operator("aten::nuclear_norm", since="1.7.0")
@@ -458,10 +457,10 @@ def triangular_solve(
 ) -> tuple[Tensor, Tensor]:
     """The solution of a triangular system."""
     b = exact(self.array)
-    for name, one in (("b", self), ("A", A)):
-        if one.array.ndim < 2:
+    for name, tensor in (("b", self), ("A", A)):
+        if tensor.array.ndim < 2:
             raise fail(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {one.array.ndim} dimensions instead"
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {tensor.array.ndim} dimensions instead"
             )
     if A.array.shape[-1] != A.array.shape[-2]:
         raise fail(
@@ -484,8 +483,8 @@ def triangular_solve(
         triangle = triangle - triangle * np.eye(n) + np.eye(n)
     if transpose:
         triangle = np.swapaxes(triangle, -1, -2)
-    found = _substituted(triangle, b, upper=upper is not transpose)
-    return Tensor(columns(found.astype(self.array.dtype))), Tensor(columns(given.copy()))
+    result = _substituted(triangle, b, upper=upper is not transpose)
+    return Tensor(columns(result.astype(self.array.dtype))), Tensor(columns(given.copy()))
 
 
 def _substituted(triangle: Array, b: Array, *, upper: bool) -> Array:
@@ -512,8 +511,8 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     square("cholesky_inverse", self.array)
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
-    found = _each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other))
-    return Tensor(columns(found.astype(self.array.dtype)))
+    result = _each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other))
+    return Tensor(columns(result.astype(self.array.dtype)))
 
 
 @functional("linalg_eigvals")
@@ -559,7 +558,7 @@ def _norm_except_dim(v: Tensor, pow: int, dim: int, *, alone: bool) -> Tensor:  
     if not array.ndim:
         raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, array.ndim)
-    others = tuple(one for one in range(array.ndim) if one != at)
+    others = tuple(index for index in range(array.ndim) if index != at)
     return Tensor(norm_of(array, float(pow), others, keepdims=True, alone=alone).astype(_real(array.dtype)))
 
 

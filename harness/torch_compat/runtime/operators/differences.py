@@ -42,25 +42,25 @@ def _directions(self: Tensor, dim: Any, spacing: Any, edge_order: int) -> list[i
         )
     if edge_order not in {1, 2}:
         raise fail("torch.gradient only supports edge_order=1 and edge_order=2.")
-    found = list(axes(dim, array.ndim, empty_is_all=False)) if dim is not None else list(range(array.ndim))
+    results = list(axes(dim, array.ndim, empty_is_all=False)) if dim is not None else list(range(array.ndim))
     if dim is not None and not array.ndim:
-        found = []
-    for one in found:
-        if array.shape[one] < edge_order + 1:
+        results = []
+    for number in results:
+        if array.shape[number] < edge_order + 1:
             raise fail("torch.gradient expected each dimension size to be at least edge_order+1")
-    return found
+    return results
 
 
 @operator("aten::gradient")
 def gradient(self: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
     """The gradient of samples, by central differences, with one-sided differences at the ends."""
-    found = _directions(self, dim, spacing, edge_order)
-    looped(len(found), self.array.size)
-    steps = spacing if spacing.__class__ is list else [1 if spacing is None else spacing] * len(found)
-    if len(steps) != len(found):
+    result = _directions(self, dim, spacing, edge_order)
+    looped(len(result), self.array.size)
+    steps = spacing if spacing.__class__ is list else [1 if spacing is None else spacing] * len(result)
+    if len(steps) != len(result):
         raise fail("torch.gradient expected one spacing for each dimension")
     results = []
-    for at, step in zip(found, steps, strict=True):
+    for at, step in zip(result, steps, strict=True):
         if step.__class__ is Tensor:
             results.append(Tensor(_at_places(self.array, at, step, edge_order)))
         else:
@@ -69,7 +69,7 @@ def gradient(self: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: 
 
 
 def _computed(array: Array, *others: Array | Scalar) -> np.dtype[Any]:
-    kind = dtypes.result_type(tuple(Tensor(one) if isinstance(one, np.ndarray) else one for one in (array, *others)))
+    kind = dtypes.result_type(tuple(Tensor(other) if isinstance(other, np.ndarray) else other for other in (array, *others)))
     return kind.array if kind.category >= 2 else dtypes.default_dtype().array
 
 
@@ -103,7 +103,7 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
         raise Unsupported("gradients with a different number of positions than samples are not supported", code="operator")
     kind = _computed(array, points)
     x = cast(array, kind)
-    shape = [-1 if one == at else 1 for one in range(array.ndim)]
+    shape = [-1 if index == at else 1 for index in range(array.ndim)]
     apart = floating(np.diff(points)).reshape(shape)  # the factors of the samples are of the type of the places
     h1, h2 = _part(apart, at, None, -1), _part(apart, at, 1, None)
 
@@ -112,7 +112,7 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
 
     center = -h2 / (h1 * (h1 + h2)) * cut(0, -2) + (h2 - h1) / (h1 * h2) * cut(1, -1) + h1 / (h2 * (h1 + h2)) * cut(2)
     if edge_order == 1:
-        ends = [_part(array, at, *one) for one in ((0, 1), (1, 2), (-2, -1), (-1, None))]  # whose differences wrap around
+        ends = [_part(array, at, *item) for item in ((0, 1), (1, 2), (-2, -1), (-1, None))]  # whose differences wrap around
         first = cast(ends[1] - ends[0], kind) / _part(apart, at, 0, 1)
         last = cast(ends[3] - ends[2], kind) / _part(apart, at, -1, None)
     else:
@@ -127,8 +127,8 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The cumulative trapezoidal integral, with a constant spacing or given positions."""
     array = y.array
-    for name, one in (("y", y), ("x", x)):
-        if one.__class__ is Tensor and one.array.dtype.kind == "b":
+    for name, tensor in (("y", y), ("x", x)):
+        if tensor.__class__ is Tensor and tensor.array.dtype.kind == "b":
             raise fail(f"cumulative_trapezoid: received a bool input for `{name}`, but bool is not supported")
     if x is None and dx.__class__ in {bool, complex}:
         raise fail("cumulative_trapezoid: Currently, we only support dx as a real number.")

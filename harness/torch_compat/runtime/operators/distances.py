@@ -50,7 +50,7 @@ def sum_of_products(a: Array, b: Array, at: int, *, keepdims: bool = False) -> A
 def _operands(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     """The promoted dtype of the tensors, and their arrays; 16-bit arrays are converted to float32."""
     kind = common_float(where, *tensors)
-    return kind, [rounded(one.array, kind) for one in tensors]
+    return kind, [rounded(tensor.array, kind) for tensor in tensors]
 
 
 PAIRWISE: dict[str, Callable[..., Tensor]] = {}
@@ -63,7 +63,7 @@ def _pairwise_distances(since: str, norm: Callable[..., Tensor]) -> None:
     def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
         """Norms of differences over the last dimension; integers give floats because ``eps`` is a float."""
         if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
-            x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
+            x1, x2 = (Tensor(operand.array.astype(FLOAT32)) for operand in (x1, x2))
         kind, (a, b) = _operands("pairwise_distance", x1, x2)
         gap = rounded(a - b, kind)
         return norm(Tensor((gap + gap.dtype.type(eps)).astype(kind)), float(p), [-1], keepdim)
@@ -100,7 +100,7 @@ def _over_lengths(products: Array, lengths: Array, kind: np.dtype[Any]) -> Tenso
 def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """1.0 divides by the product of two norms, which is at least ``eps``."""
     kind, (a, _) = _operands("cosine_similarity", x1, x2)
-    first, second = (NORMS["1.0.0"](one, 2, [axis(dim, one.array.ndim)]).array for one in (x1, x2))
+    first, second = (NORMS["1.0.0"](operand, 2, [axis(dim, operand.array.ndim)]).array for operand in (x1, x2))
     lengths = _at_least(first * second, a.dtype.type(eps))
     return _over_lengths(sum_of_products(x1.array, x2.array, dim), lengths, kind)
 
@@ -115,7 +115,7 @@ def cosine_similarity_1_1(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
     """Up to 1.9 the product of the sums of squares is at least the square of ``eps``."""
     _refuse_halves(x1, x2)
     kind, (a, _) = _operands("cosine_similarity", x1, x2)
-    first, second = (_sum_of_squares(one.array, dim) for one in (x1, x2))
+    first, second = (_sum_of_squares(operand.array, dim) for operand in (x1, x2))
     lengths = rounded(np.sqrt(_at_least(rounded(first * second, kind), a.dtype.type(eps * eps))), kind)
     return _over_lengths(sum_of_products(x1.array, x2.array, dim), lengths, kind)
 
@@ -148,10 +148,10 @@ def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e
     first, second = _broadcast("cosine_similarity", x1, x2)
     at, kind = axis(dim, first.array.ndim), first.array.dtype
     parts = []
-    for one in (first, second):
-        squares = sum_of_products(one.array, one.array, at, keepdims=True)
+    for side in (first, second):
+        squares = sum_of_products(side.array, side.array, at, keepdims=True)
         lengths = rounded(np.sqrt(np.maximum(squares, squares.dtype.type(eps * eps))), kind)
-        parts.append(rounded(wide(one.array) / lengths, kind).astype(kind))
+        parts.append(rounded(wide(side.array) / lengths, kind).astype(kind))
     return Tensor(sum_of_products(parts[0], parts[1], at).astype(kind))
 
 
@@ -166,8 +166,8 @@ def _cosine_similarities(since: str, norm: Callable[..., Tensor], *, checked: bo
         shape = np.broadcast_shapes(a.shape, b.shape)
         at = axis(dim, len(shape))
         parts = []
-        for one in (x1, x2):
-            rows = np.broadcast_to(one.array if one.array.dtype.kind not in "iub" else one.array.astype(kind), shape)
+        for operand in (x1, x2):
+            rows = np.broadcast_to(operand.array if operand.array.dtype.kind not in "iub" else operand.array.astype(kind), shape)
             lengths = norm(Tensor(np.asarray(rows)), 2, [at], True).array
             lengths = np.maximum(wide(lengths), wide(np.asarray(eps).astype(lengths.dtype)))
             parts.append(rounded(wide(rows) / lengths, rows.dtype).astype(kind))
@@ -201,11 +201,11 @@ def _by_product(a: Array, b: Array) -> Array:
 
     All else is the length of the difference: how the sum is rounded depends on the product of matrices.
     """
-    found = _lengths(a[..., :, None, :] - b[..., None, :, :], 2)
-    first, second = (np.asarray((one * one).astype(FLOAT64).sum(axis=-1)).astype(one.dtype) for one in (a, b))
+    result = _lengths(a[..., :, None, :] - b[..., None, :, :], 2)
+    first, second = (np.asarray((operand * operand).astype(FLOAT64).sum(axis=-1)).astype(operand.dtype) for operand in (a, b))
     squares = first[..., :, None] + second[..., None, :]
     whole = (a * a.dtype.type(-2)) @ np.swapaxes(b, -1, -2) + squares
-    return np.where(np.isfinite(whole), np.where(squares == 0, 0, found), np.sqrt(np.maximum(whole, 0)))
+    return np.where(np.isfinite(whole), np.where(squares == 0, 0, result), np.sqrt(np.maximum(whole, 0)))
 
 
 @functional("_euclidean_dist")
@@ -225,14 +225,14 @@ def cdist_1_0(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 @functional("cdist", since="1.4.0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
     """Distances between all pairs of rows."""
-    for name, one in (("X1", x1), ("X2", x2)):
-        if one.array.ndim < 2:
-            raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
-        if one.array.dtype.kind not in "fV":
-            raise fail(f"cdist only supports floating-point dtypes, {name} got: {words(one.array.dtype)}")
+    for name, tensor in (("X1", x1), ("X2", x2)):
+        if tensor.array.ndim < 2:
+            raise fail(f"cdist only supports at least 2D tensors, {name} got: {tensor.array.ndim}D")
+        if tensor.array.dtype.kind not in "fV":
+            raise fail(f"cdist only supports floating-point dtypes, {name} got: {words(tensor.array.dtype)}")
     if not p >= 0:
         raise fail("cdist only supports non-negative p values")
-    a, b = (rounded(one.array, x1.array.dtype) for one in (x1, x2))
+    a, b = (rounded(operand.array, x1.array.dtype) for operand in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if a.size and b.size and x1.array.dtype != x2.array.dtype:  # dtypes are not checked if nothing is computed

@@ -50,12 +50,12 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         )
     if array.dtype in HALVES:
         numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
-        keys = [one if one != one else two for one, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124
+        keys = [number if number != number else two for number, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124
         places = unordered_set(keys, bits)
     else:
         keys = numbers = flat.tolist()
         form = "<f" if array.dtype == np.float32 else "<d"
-        places = unordered_set(keys, [number_hash(one, form) for one in keys])
+        places = unordered_set(keys, [number_hash(key, form) for key in keys])
     if sorts and len(places) <= algorithms.INSERTED:
         algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
     elif sorts and any(numbers[place] != numbers[place] for place in places):
@@ -66,7 +66,7 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
     elif sorts:
         places.sort(key=numbers.__getitem__)
     at, counts = {keys[place]: to for to, place in enumerate(places)}, Counter(keys)
-    lost = [one != one for one in keys]  # noqa: PLR0124
+    lost = [key != key for key in keys]  # noqa: PLR0124
     return (
         Tensor(flat[np.asarray(places, INT64)]),
         Tensor(np.asarray([0 if nan else at[key] for key, nan in zip(keys, lost, strict=True)], INT64).reshape(array.shape)),
@@ -227,9 +227,9 @@ def unique_dim_consecutive_1_0(
     return _flat_if_empty(unique_dim_consecutive(self, dim, return_inverse, return_counts))
 
 
-def _flat_if_empty(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    first = found[0].array
-    return found if first.size else (Tensor(first.reshape(0)), *found[1:])
+def _flat_if_empty(value: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    first = value[0].array
+    return value if first.size else (Tensor(first.reshape(0)), *value[1:])
 
 
 @operator("aten::unique_dim_consecutive", gradient=False, since="1.12.0")
@@ -243,7 +243,7 @@ def unique_dim_consecutive(
         raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, array.ndim)
     count = array.shape[at]
-    if not array.size and any(not size for one, size in enumerate(array.shape) if one != at):
+    if not array.size and any(not size for item, size in enumerate(array.shape) if item != at):
         raise fail("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     rows = np.moveaxis(array, at, 0).reshape(count, -1) if count else np.zeros((0, 1), array.dtype)
     starts = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]) if count else np.zeros(0, np.bool_)
@@ -258,8 +258,10 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     With ``assume_unique``, and so many others that they are sorted together, an element that occurs again counts as one of them.
     """
     kind = dtypes.result_type((elements, test_elements)).array
-    both = [cast(one.array if one.__class__ is Tensor else np.asarray(one), kind) for one in (elements, test_elements)]
-    if any(one.dtype.kind == "c" for one in both):
+    both = [
+        cast(tensor.array if tensor.__class__ is Tensor else np.asarray(tensor), kind) for tensor in (elements, test_elements)
+    ]
+    if any(item.dtype.kind == "c" for item in both):
         raise fail("Unsupported input type encountered for isin(): ComplexFloat")
     meter.array(both[0].size)
     ours, others = both
@@ -274,6 +276,6 @@ def _followed_by_equal(ours: Array, others: Array) -> Array:
     meter.array(every.size)
     order = np.argsort(every, kind="stable")
     ranked = every[order]
-    found = np.zeros(every.size, np.bool_)
-    found[order[:-1]] = ranked[1:] == ranked[:-1]
-    return found[: ours.size].reshape(ours.shape)
+    result = np.zeros(every.size, np.bool_)
+    result[order[:-1]] = ranked[1:] == ranked[:-1]
+    return result[: ours.size].reshape(ours.shape)

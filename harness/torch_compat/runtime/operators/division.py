@@ -150,7 +150,10 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
     Raises:
         Unsupported: the call is such a division.
     """
-    x, y = (one.array.dtype.kind if one.__class__ is Tensor else "c" if one.__class__ is complex else "" for one in (self, other))
+    x, y = (
+        operand.array.dtype.kind if operand.__class__ is Tensor else "c" if operand.__class__ is complex else ""
+        for operand in (self, other)
+    )
     if "c" not in {x, y}:
         return
     dividend, divisor = as_array(self), as_array(other)

@@ -206,10 +206,10 @@ def _multinomials() -> None:
                 raise random("aten::multinomial")
             meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
             places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
-            found = np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy()
+            result = np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy()
             if pair:
-                found[..., 1] = 1 - found[..., 0]
-            return to_out(found, out)
+                result[..., 1] = 1 - result[..., 0]
+            return to_out(result, out)
 
         operator("aten::multinomial", gradient=False, since=since)(multinomial)
 
@@ -241,12 +241,12 @@ def _written(name: str, kernel: str | None, check: Callable[..., Any], *eras: tu
             del generator
             if kernel is not None:
                 _floats(kernel, self.array.dtype)
-            found = check(era, *args, **keywords)
+            result = check(era, *args, **keywords)
             if not self.array.size:
                 return self
-            if found is None:
+            if result is None:
                 raise random(f"aten::{name}")
-            return write(self, np.full(self.array.shape, found, self.array.dtype))
+            return write(self, np.full(self.array.shape, result, self.array.dtype))
 
         operator(f"aten::{name}", gradient=False, since=since)(call)
 
@@ -327,9 +327,9 @@ def _normals(since: str, *, zero: bool) -> None:
             kind = kind_of(options.get("dtype"), default_type(), out)
             shape = to_size(size)
             return to_out(np.full(shape, mean, kind), out) if std == 0 else _anew("normal", shape, kind, out)
-        given = [one.array for one in (mean, std) if one.__class__ is Tensor]
-        for one in given:
-            _floats("normal_kernel_cpu", one.dtype)
+        given = [tensor.array for tensor in (mean, std) if tensor.__class__ is Tensor]
+        for array in given:
+            _floats("normal_kernel_cpu", array.dtype)
         deviations = std.array if std.__class__ is Tensor else np.asarray(std)
         if std.__class__ is not Tensor:
             _spread(zero, std)

@@ -149,8 +149,8 @@ def _summed(tensor: Tensor, dims: list[int], era: Era) -> Tensor:
     """Sum over dimensions, keeping them with size one."""
     if not dims:
         return tensor
-    for one in [dims] if era.at_once else [[at] for at in dims]:
-        tensor = era.call("sum")(tensor, one, True)
+    for item in [dims] if era.at_once else [[at] for at in dims]:
+        tensor = era.call("sum")(tensor, item, True)
     return tensor
 
 
@@ -173,15 +173,15 @@ def _pair(left: Tensor, right: Tensor, sums: list[int], era: Era) -> Tensor:
     a = _shaped(_turned(left, [*both, *ours, *sums, *theirs]), (count, rows, steps), era)
     b = _shaped(_turned(right, [*both, *sums, *theirs, *ours]), (count, steps, columns), era)
     order = [*both, *ours, *sums, *theirs]
-    made = _shaped(era.call("bmm")(a, b), tuple(1 if at in sums else shape[at] for at in order), era)
-    return _turned(made, [order.index(at) for at in range(left.ndim)])
+    result = _shaped(era.call("bmm")(a, b), tuple(1 if at in sums else shape[at] for at in order), era)
+    return _turned(result, [order.index(at) for at in range(left.ndim)])
 
 
 def _contracted(operands: list[Tensor], kept: int, era: Era) -> Tensor:
     """Multiply all aligned operands, and sum over all dimensions after the first ``kept``."""
     total = operands[0]
     dims = range(kept, total.ndim)
-    last = {at: max((place for place, one in enumerate(operands) if one.shape[at] != 1), default=-1) for at in dims}
+    last = {at: max((place for place, item in enumerate(operands) if item.shape[at] != 1), default=-1) for at in dims}
     for place, operand in enumerate(operands[1:], 1):
         mine = [at for at in dims if total.shape[at] != 1 and operand.shape[at] == 1 and last[at] < place]
         others = [at for at in dims if total.shape[at] == 1 and operand.shape[at] != 1 and last[at] == place]
@@ -198,13 +198,13 @@ def _define(era: Era) -> None:
             raise fail("einsum(): must provide at least one operand")
         operands, kept, rest = _parsed(equation, tensors, era)
         order = [*kept, *rest]
-        given = [_aligned(one, names, order) for one, names in zip(tensors, operands, strict=True)]
+        given = [_aligned(tensor, names, order) for tensor, names in zip(tensors, operands, strict=True)]
         for at, name in enumerate(order):
-            sizes = {one.shape[at] for one, names in zip(given, operands, strict=True) if name in names}
+            sizes = {item.shape[at] for item, names in zip(given, operands, strict=True) if name in names}
             if len(sizes if era.alike else sizes - {1}) > 1:
                 raise fail(f"einsum(): operands do not broadcast in subscript {name}")
-        if era.drops and any(0 in one.shape for one in given):
-            shape = [_broadcast(*(one.shape[at] for one in given)) for at in range(len(kept))]
+        if era.drops and any(0 in item.shape for item in given):
+            shape = [_broadcast(*(item.shape[at] for item in given)) for at in range(len(kept))]
             return era.call("zeros")(shape, dtype=given[0].dtype)  # type: ignore[no-any-return]
         if len(given) > 1:
             return _contracted(given, len(kept), era)

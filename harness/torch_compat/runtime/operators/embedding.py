@@ -147,9 +147,9 @@ def _embedding_bag(
     """Sums (0), means (1) or maxima (2) of bags of rows."""
     if mode not in {0, 1, 2}:
         raise fail("`mode` must be sum, mean, or max.")
-    for one in (places, offsets):
-        if one.ndim not in {1, 2}:
-            raise fail(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {one.ndim}")
+    for item in (places, offsets):
+        if item.ndim not in {1, 2}:
+            raise fail(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {item.ndim}")
     if offsets.size and int(offsets.reshape(-1)[0]) != 0:
         raise fail(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
@@ -160,7 +160,7 @@ def _embedding_bag(
             f"offsets[-1] can not be greater than input's length({places.size}), but got offsets[-1] of {int(offsets.reshape(-1)[-1])}"
         )
     looped(len(offsets))
-    starts = [int(one) for one in offsets]
+    starts = [int(offset) for offset in offsets]
     if starts != sorted(starts) or (include_last_offset and starts and starts[-1] != places.size):
         raise Unsupported(
             f"offsets {starts} into {places.size} indices decrease, or end before the indices do: torch's kernels give different results",

@@ -159,13 +159,13 @@ def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float  # noqa: A002, N803 - of the schema
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Group normalization with the mean and the inverse deviation of each group."""
-    found = group_norm(input, group, weight, bias, eps)
+    result = group_norm(input, group, weight, bias, eps)
     if input.numel != N * C * HxW or group < 1 or C % group:
         raise fail(f"Expected {N * C * HxW} elements in groups of {group}")
     wide = input.array.reshape(N, group, C // group * HxW).astype(np.float64)
     mean = wide.mean(axis=2)
     inverse = 1 / np.sqrt(wide.var(axis=2) + eps)
-    return found, Tensor(mean.astype(input.array.dtype)), Tensor(inverse.astype(input.array.dtype))
+    return result, Tensor(mean.astype(input.array.dtype)), Tensor(inverse.astype(input.array.dtype))
 
 
 @operator("aten::_fused_rms_norm")
@@ -190,11 +190,11 @@ def fused_rms_norm(
     sums = np.asarray((double * double).sum(axis=dims, keepdims=True))
     with np.errstate(all="ignore"):
         inverse = 1 / np.sqrt(sums / np.float64(x.size // sums.size if sums.size else 0) + smallest)
-        found = double * inverse
+        result = double * inverse
     if weight is not None:
-        broadcast(found, weight.array)
-        found = found * weight.array.astype(np.float64)
-    return Tensor(found.astype(x.dtype)), Tensor(inverse.astype(np.float32 if narrow else x.dtype))
+        broadcast(result, weight.array)
+        result = result * weight.array.astype(np.float64)
+    return Tensor(result.astype(x.dtype)), Tensor(inverse.astype(np.float32 if narrow else x.dtype))
 
 
 @operator("aten::_safe_softmax")
@@ -205,9 +205,9 @@ def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
         return Tensor(array.copy())
     wide = array.astype(np.float64)
     powers = np.exp(wide - wide.max(axis=dim, keepdims=True))
-    found = powers / powers.sum(axis=dim, keepdims=True)
+    result = powers / powers.sum(axis=dim, keepdims=True)
     masked = (wide == -np.inf).all(axis=dim, keepdims=True)
-    return Tensor(np.where(masked, 0, found).astype(array.dtype))
+    return Tensor(np.where(masked, 0, result).astype(array.dtype))
 
 
 def _attended(
@@ -215,14 +215,14 @@ def _attended(
 ) -> tuple[Tensor, Tensor]:
     """Attention, and the log-sum-exp of its scores."""
     q, k = query.array.astype(np.float64), key.array.astype(np.float64)
-    found = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
+    result = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
     scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
     if is_causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:], np.bool_)), scores, -np.inf)
     sums = np.log(np.exp(scores).sum(axis=-1)).astype(np.float32)
-    return Tensor(laid_out(found, query.array, era)), Tensor(np.ascontiguousarray(sums.swapaxes(1, 2)).swapaxes(1, 2))
+    return Tensor(laid_out(result, query.array, era)), Tensor(np.ascontiguousarray(sums.swapaxes(1, 2)).swapaxes(1, 2))
 
 
 def _flash(era: int, since: str) -> None:
@@ -250,8 +250,8 @@ def flash_of_all_devices(
     """Attention on the CPU up to 2.2, under the name that is used only for other devices since 2.3."""
     if dropout_p or return_debug_mask:
         raise Unsupported("the reference reader does not support flash attention with dropout or a debug mask", code="operator")
-    found, sums = _attended(query, key, value, None, is_causal=is_causal, scale=scale, era=0)
-    return found, sums, None, None, 0, 0, None, None, None
+    result, sums = _attended(query, key, value, None, is_causal=is_causal, scale=scale, era=0)
+    return result, sums, None, None, 0, 0, None, None, None
 
 
 @operator("aten::_scaled_dot_product_flash_attention", since="2.3.0")

@@ -239,13 +239,13 @@ def _tensors() -> None:
             """A number, or lists of numbers, as a tensor: first of the type of the numbers, and then of the one that is asked for."""
             on_cpu(device)
             if data.__class__ is Tensor:
-                found = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
-                found.array = found.array.copy()
-                return found
-            kinds = {one.__class__ for one in _leaves(data, Budget())}
+                tensor = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
+                tensor.array = tensor.array.copy()
+                return tensor
+            kinds = {leave.__class__ for leave in _leaves(data, Budget())}
             if not kinds <= {bool, int, float, complex}:
                 raise fail(
-                    f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}"
+                    f"Could not infer dtype of {next(item.__name__ for item in kinds if item not in {bool, int, float, complex})}"
                 )
             if complex in kinds:
                 kind = dtypes.of_scalar(1j).array
@@ -264,11 +264,11 @@ def _tensors() -> None:
                 _same_lengths(data)
                 wide: Any = FLOAT64 if kind == FLOAT32 else kind
                 array = np.asarray(data, wide).astype(kind)
-            made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
-            if requires_grad and made.dtype.category < 2:
+            result = Tensor(cast(array, any_dtype(dtype, kind)).copy())
+            if requires_grad and result.dtype.category < 2:
                 raise fail("Only Tensors of floating point and complex dtype can require gradients")
-            made.requires_grad = requires_grad
-            return made
+            result.requires_grad = requires_grad
+            return result
 
         operator("aten::tensor", "aten::as_tensor", since=since, gradient=False)(call)
 
@@ -304,10 +304,10 @@ def _same_lengths(data: Any, dim: int = 0) -> None:
     row = data
     level = [data]
     while row.__class__ in {list, tuple}:
-        for one in level:
-            if len(one) != len(row):
-                raise fail(f"Expected sequence of length {len(row)} at dim {dim} (got {len(one)})")
-        level = [item for one in level for item in one]
+        for entry in level:
+            if len(entry) != len(row):
+                raise fail(f"Expected sequence of length {len(row)} at dim {dim} (got {len(entry)})")
+        level = [item for element in level for item in element]
         if not level:
             return
         row, dim = level[0], dim + 1
@@ -316,7 +316,7 @@ def _same_lengths(data: Any, dim: int = 0) -> None:
 def _leaves(data: Any, budget: Budget) -> list[Any]:
     if data.__class__ in {list, tuple}:
         budget.take(len(data))
-        return [leaf for one in data for leaf in _leaves(one, budget)]
+        return [leaf for byte in data for leaf in _leaves(byte, budget)]
     return [data]
 
 

@@ -88,7 +88,7 @@ def lu_of(matrix: Array, rounding: float) -> tuple[Array, Array, int]:
 
 def _dyadic(array: Array) -> bool:
     parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
-    return all(bool(((one * DYADIC) % 1 == 0).all() and (np.abs(one) < SMALL).all()) for one in parts)
+    return all(bool(((part * DYADIC) % 1 == 0).all() and (np.abs(part) < SMALL).all()) for part in parts)
 
 
 def _factors(where: str, A: Tensor, pivot: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
@@ -275,13 +275,13 @@ def substituted(triangle: Array, right: Array, *, upper: bool) -> Array:
     count = triangle.shape[-1]
     if (arrays.diagonal(triangle, 0, -2, -1) == 0).any() and right.size:
         raise Unsupported("the reference reader does not support singular triangular systems", code="value")
-    found = np.array(np.broadcast_to(right, (*np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2]), *right.shape[-2:])))
+    result = np.array(np.broadcast_to(right, (*np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2]), *right.shape[-2:])))
     for k in range(looped(count, right.size)):
         at = count - 1 - k if upper else k
-        found[..., at, :] /= triangle[..., at, at][..., None]
+        result[..., at, :] /= triangle[..., at, at][..., None]
         rest = slice(0, at) if upper else slice(at + 1, count)
-        found[..., rest, :] -= triangle[..., rest, at][..., None] * found[..., at, :][..., None, :]
-    return found
+        result[..., rest, :] -= triangle[..., rest, at][..., None] * result[..., at, :][..., None, :]
+    return result
 
 
 def _by_factors(lu: Array, pivots: Array, right: Array, *, adjoint: bool) -> Array:
@@ -295,10 +295,10 @@ def _by_factors(lu: Array, pivots: Array, right: Array, *, adjoint: bool) -> Arr
     if not adjoint:
         permuted = np.take_along_axis(right, np.broadcast_to(places, right.shape), -2)
         return substituted(np.triu(lu), substituted(lower, permuted, upper=False), upper=True)
-    found = substituted(transposed(np.triu(lu)).conj(), right, upper=False)
-    found = substituted(transposed(lower).conj(), found, upper=True)
+    result = substituted(transposed(np.triu(lu)).conj(), right, upper=False)
+    result = substituted(transposed(lower).conj(), result, upper=True)
     back = np.argsort(places, axis=-2)
-    return np.take_along_axis(found, np.broadcast_to(back, found.shape), -2)
+    return np.take_along_axis(result, np.broadcast_to(back, result.shape), -2)
 
 
 def _check_factors(where: str, lu: Array, pivots: Array, right: Array) -> None:
@@ -345,8 +345,8 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     wide = decomposed(lu)
     if left:
         return Tensor(columns(_by_factors(wide, pivots.array, exact(right), adjoint=adjoint).astype(lu.dtype)))
-    found = _by_factors(wide, pivots.array, transposed(exact(right)).conj(), adjoint=not adjoint)
-    return Tensor(np.ascontiguousarray(transposed(found).conj().astype(lu.dtype)))
+    result = _by_factors(wide, pivots.array, transposed(exact(right)).conj(), adjoint=not adjoint)
+    return Tensor(np.ascontiguousarray(transposed(result).conj().astype(lu.dtype)))
 
 
 # --------------------------------------------------------------------------------------------------- with a count of failures
@@ -379,8 +379,8 @@ def _singular(where: str, A: Tensor, *, check: bool, what: str) -> Array:  # noq
 def linalg_inv_ex(self: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The inverse, and whether it exists for each matrix."""
     info = _singular("linalg.inv", self, check=check_errors, what="the inverse")
-    found = np.linalg.inv(decomposed(self.array)).astype(self.array.dtype)
-    return Tensor(columns(found)), Tensor(info)
+    result = np.linalg.inv(decomposed(self.array)).astype(self.array.dtype)
+    return Tensor(columns(result)), Tensor(info)
 
 
 @functional("linalg_solve_ex")
@@ -394,8 +394,8 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {words(A.array.dtype)} and B of type {words(B.array.dtype)} instead"
         )
     info = _singular("torch.linalg.solve", A, check=check_errors, what="the solution")
-    found = linalg_solve(A, B, left=left).array
-    return Tensor(columns(found) if left and not vector else np.ascontiguousarray(found)), Tensor(info)
+    result = linalg_solve(A, B, left=left).array
+    return Tensor(columns(result) if left and not vector else np.ascontiguousarray(result)), Tensor(info)
 
 
 @functional("linalg_cholesky_ex", exact=True)

@@ -88,7 +88,7 @@ def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bo
     if not onesided:
         return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
     sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
-    if len(sizes) != len(dims) or any(one < 1 for one in sizes):
+    if len(sizes) != len(dims) or any(size < 1 for size in sizes):
         raise fail(f"Given signal_ndim={signal_ndim}, expected as many sizes of at least 1, but got {sizes}")
     values = _fitted(values, sizes, dims, back=True)
     return Tensor(np.fft.irfftn(values, s=sizes, axes=dims, norm=_norm(normalized)).astype(self.array.dtype))
@@ -120,7 +120,7 @@ def _fitted(array: Array, sizes: Any, axes: Any, *, back: bool) -> Array:
     if back and axes:
         wanted[axes[-1]] = sizes[-1] // 2 + 1
     shape = tuple(wanted.get(at, size) for at, size in enumerate(array.shape))
-    if any(one < 0 for one in shape):
+    if any(size < 0 for size in shape):
         raise fail(f"Invalid number of data points ({min(shape)}) specified")
     sized(*shape)
     if shape == array.shape:
@@ -171,7 +171,7 @@ def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None, none: 
         array = floating(self.array)
         kinds = _kinds(array)
         sizes = None if s is None else list(s)
-        axes = None if dim is None else [axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim)]
+        axes = None if dim is None else [axis(item, array.ndim) for item in ([dim] if dim.__class__ is int else dim)]
         if axes is not None and len(set(axes)) != len(axes):
             raise fail("FFT dims must be unique")
         if axes == [] and not none:
@@ -183,14 +183,14 @@ def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None, none: 
                 raise fail(f"Got shape with {len(sizes)} values but input tensor only has {array.ndim} dimensions.")
             axes = list(range(array.ndim - len(sizes), array.ndim))
         if sizes is not None:
-            sizes = [array.shape[at] if one == -1 else one for one, at in zip(sizes, axes or [], strict=True)]
+            sizes = [array.shape[at] if size == -1 else size for size, at in zip(sizes, axes or [], strict=True)]
             if real and axes and list(s)[-1] == -1:
                 sizes[-1] = 2 * (array.shape[axes[-1]] - 1)
         points = [array.shape[at] for at in (range(array.ndim) if axes is None else axes)] if sizes is None else list(sizes)
         if sizes is None and real and points:
             points[-1] = 2 * (points[-1] - 1)
-        if any(one < 1 for one in points):
-            raise fail(f"Invalid number of data points ({next(one for one in points if one < 1)}) specified")
+        if any(point < 1 for point in points):
+            raise fail(f"Invalid number of data points ({next(point for point in points if point < 1)}) specified")
         if sizes is not None:
             array = _fitted(array, sizes, axes or [], back=real)
         value = transform(array, sizes, axes, _scaling(norm))
@@ -275,8 +275,8 @@ def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool
     with np.errstate(all="ignore"):
         scale: Any = np.float64(1) / np.float64(n * d)
         wide: Any = FLOAT64 if kind == FLOAT64 else FLOAT32
-        found = (steps.astype(kind).astype(wide) * scale.astype(wide)).astype(kind)
-    return Tensor(found) if out is None else into(out, found)
+        result = (steps.astype(kind).astype(wide) * scale.astype(wide)).astype(kind)
+    return Tensor(result) if out is None else into(out, result)
 
 
 def _registered(name: str, *, half: bool) -> None:
@@ -300,7 +300,7 @@ _registered("fft_rfftfreq", half=True)
 def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:
     """The dimensions to shift along; an empty list is refused."""
     ndim = self.array.ndim
-    dims = tuple(range(ndim)) if dim is None else tuple(axis(one, ndim) for one in ([dim] if dim.__class__ is int else dim))
+    dims = tuple(range(ndim)) if dim is None else tuple(axis(item, ndim) for item in ([dim] if dim.__class__ is int else dim))
     if not dims:
         raise fail("`shifts` required")
     if not ndim:
@@ -372,9 +372,9 @@ def _stft(since: str) -> None:
         onesided = not whole if onesided is None else onesided
         if whole and onesided:
             raise fail("Cannot have onesided output if window or input is complex")
-        found = (np.fft.rfft if onesided else np.fft.fft)(pieces, axis=-1).swapaxes(1, 2)
+        result = (np.fft.rfft if onesided else np.fft.fft)(pieces, axis=-1).swapaxes(1, 2)
         if given.get("normalized"):
-            found = found * n_fft**-0.5
+            result = result * n_fft**-0.5
         wants = given.get("return_complex")
         if wants is None:
             if Release(since) >= RETURNS_COMPLEX and not whole:
@@ -382,11 +382,11 @@ def _stft(since: str) -> None:
                     "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a future PyTorch release."
                 )
             wants = whole
-        found = found[0] if single else found
+        result = result[0] if single else result
         kind = array.dtype if array.dtype.kind == "c" else _kinds(array)[1]
         if wants:
-            return Tensor(found.astype(kind))
-        return Tensor(np.stack([found.real, found.imag], axis=-1).astype(_kinds(array)[0] if array.dtype.kind != "c" else kind))
+            return Tensor(result.astype(kind))
+        return Tensor(np.stack([result.real, result.imag], axis=-1).astype(_kinds(array)[0] if array.dtype.kind != "c" else kind))
 
     operator("aten::stft", since=since)(call)
 

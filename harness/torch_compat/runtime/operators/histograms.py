@@ -29,17 +29,17 @@ def _ends(points: Array, bounds: list[float] | None) -> list[tuple[float, float]
             raise fail(
                 f"torch.histogramdd(): for a {count}-dimensional histogram range should have {2 * count} elements, but got {len(bounds)}"
             )
-        found = [(float(bounds[2 * at]), float(bounds[2 * at + 1])) for at in range(count)]
+        results = [(float(bounds[2 * at]), float(bounds[2 * at + 1])) for at in range(count)]
     elif len(points):
-        found = [(float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True)]
+        results = [(float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True)]
     else:
-        found = [(0.0, 1.0)] * count
-    for at, (low, high) in enumerate(found):
+        results = [(0.0, 1.0)] * count
+    for at, (low, high) in enumerate(results):
         if not (math.isfinite(low) and math.isfinite(high)):
             raise fail(f"torch.histogramdd(): dimension {at}'s range [{low}, {high}] is not finite")
         if low > high:
             raise fail(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {at}")
-    return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in found]
+    return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in results]
 
 
 def _upper_bounds(edges: Array, x: Array) -> Array:
@@ -77,31 +77,31 @@ def _histogram(
                 "torch.histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension"
             )
     edges: list[Array] = []
-    ends = _ends(points, bounds) if any(one.__class__ is int for one in bins) else []
-    for at, one in enumerate(bins):
-        if one.__class__ is int:
-            if one < 1:
-                raise fail(f"torch.histogramdd(): bins must be > 0, but got {one} for dimension {at}")
-            sized(one + 1)
-            edges.append(spaced(*ends[at], one + 1, array.dtype, era=era))
+    ends = _ends(points, bounds) if any(item.__class__ is int for item in bins) else []
+    for at, edge in enumerate(bins):
+        if edge.__class__ is int:
+            if edge < 1:
+                raise fail(f"torch.histogramdd(): bins must be > 0, but got {edge} for dimension {at}")
+            sized(edge + 1)
+            edges.append(spaced(*ends[at], edge + 1, array.dtype, era=era))
         else:
-            if one.array.dtype != array.dtype:
+            if edge.array.dtype != array.dtype:
                 raise fail("torch.histogramdd(): input tensor and bins tensors should have the same dtype")
-            if one.array.ndim != 1 or not one.array.size:
+            if edge.array.ndim != 1 or not edge.array.size:
                 raise fail("torch.histogramdd(): bins tensor should have one dimension and at least 1 element")
-            edges.append(one.array)
-    shape = tuple(len(one) - 1 for one in edges)
+            edges.append(edge.array)
+    shape = tuple(len(item) - 1 for item in edges)
     sized(*shape)
     inside = np.ones(len(points), np.bool_)
     places: Array = np.zeros(len(points), INT64)
-    for at, one in enumerate(edges):
+    for at, edge in enumerate(edges):
         x = points[:, at]
-        inside &= (x >= one[0]) & (x <= one[-1])
-        last = len(one) - 2
-        if bins[at].__class__ is int and one[0] == one[-1]:
+        inside &= (x >= edge[0]) & (x <= edge[-1])
+        last = len(edge) - 2
+        if bins[at].__class__ is int and edge[0] == edge[-1]:
             bin_ = np.full(x.shape, min(1, last))  # the place between equal ends is NaN
         else:
-            bin_ = np.minimum(_upper_bounds(one, x) - 1, last)
+            bin_ = np.minimum(_upper_bounds(edge, x) - 1, last)
         places = places * max(shape[at], 1) + bin_
     value: Array = np.zeros(math.prod(shape), array.dtype)
     if value.size:
@@ -109,9 +109,9 @@ def _histogram(
     value = value.reshape(shape)
     if density:
         value = value / value.sum(dtype=FLOAT64).astype(array.dtype)
-        for at, one in enumerate(edges):
-            value = value / np.diff(one).reshape([-1 if dim == at else 1 for dim in range(count)])
-    return Tensor(value.astype(array.dtype)), [Tensor(one.copy()) for one in edges]
+        for at, edge in enumerate(edges):
+            value = value / np.diff(edge).reshape([-1 if dim == at else 1 for dim in range(count)])
+    return Tensor(value.astype(array.dtype)), [Tensor(item.copy()) for item in edges]
 
 
 def _histograms() -> None:
@@ -130,10 +130,10 @@ def _histograms() -> None:
                 raise Unsupported(
                     "one tensor for both the counts and the edges is not supported: the write order is unknown", code="operator"
                 )
-            found, (edges,) = _histogram(Tensor(self.array.reshape(-1, 1)), [bins], range, flat, density, era=era)
+            tensor, (edges,) = _histogram(Tensor(self.array.reshape(-1, 1)), [bins], range, flat, density, era=era)
             if hist is not None and bin_edges is not None:
-                return into(hist, found.array, exact=True), into(bin_edges, edges.array, exact=True)
-            return found, edges
+                return into(hist, tensor.array, exact=True), into(bin_edges, edges.array, exact=True)
+            return tensor, edges
 
         def histogramdd(
             self: Tensor, bins: Any, range: list[float] | None = None, weight: Tensor | None = None, density: bool = False,  # noqa: A002

@@ -43,14 +43,14 @@ def _index(array: Array, indices: Any, *, ints: bool) -> tuple[Any, ...]:
     Raises:
         Raised: of another type, or out of range.
     """
-    found: list[Any] = []
+    results: list[Any] = []
     at = 0
-    for one in indices:
-        if one is None:
-            found.append(slice(None))
+    for index in indices:
+        if index is None:
+            results.append(slice(None))
             at += 1
             continue
-        places = one.array
+        places = index.array
         if places.dtype in (BOOL, np.uint8):
             for offset, size in enumerate(places.shape):
                 if at + offset >= array.ndim or array.shape[at + offset] != size:
@@ -60,9 +60,9 @@ def _index(array: Array, indices: Any, *, ints: bool) -> tuple[Any, ...]:
                         f"{list(array.shape)} at index {at + offset}",
                     )
             if not places.ndim:
-                found.append(places.astype(BOOL))
+                results.append(places.astype(BOOL))
                 continue
-            found.extend(np.nonzero(places))
+            results.extend(np.nonzero(places))
             at += places.ndim
             continue
         if places.dtype not in PLACES[: 1 + ints]:
@@ -71,21 +71,21 @@ def _index(array: Array, indices: Any, *, ints: bool) -> tuple[Any, ...]:
             raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim}")
         size = array.shape[at]
         if places.size and (int(places.max()) >= size or int(places.min()) < -size):
-            bad = next(int(one) for one in places.reshape(-1) if not -size <= int(one) < size)
+            bad = next(int(item) for item in places.reshape(-1) if not -size <= int(item) < size)
             raise raised("IndexError", f"index {bad} is out of bounds for dimension {at} with size {size}")
-        found.append(places.astype(INT64))
+        results.append(places.astype(INT64))
         at += 1
     if at > array.ndim:
         raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim}")
-    tensors = [one for one in found if isinstance(one, np.ndarray)]
+    tensors = [item for item in results if isinstance(item, np.ndarray)]
     try:
-        np.broadcast_shapes(*(one.shape for one in tensors))
+        np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     except ValueError:
-        shapes = ", ".join(str(list(one.shape)) for one in tensors)
+        shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors)
         raise raised(
             "IndexError", f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
         ) from None
-    return tuple(found)
+    return tuple(results)
 
 
 def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
@@ -93,19 +93,19 @@ def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
 
     A zero-dimensional mask gives no indices, so it alone counts as no index, too, except if ``filled``.
     """
-    given = [one.array for one in indices if one is not None]
+    given = [index.array for index in indices if index is not None]
     if not given:
         raise fail("strides() called on an undefined Tensor")
     if len(indices) > array.ndim:
         raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim} (got {len(indices)})")
-    if not filled and all(not one.ndim and one.dtype in MASKS for one in given):
+    if not filled and all(not item.ndim and item.dtype in MASKS for item in given):
         raise fail("ntensor >= 3 INTERNAL ASSERT FAILED: 0-dim masks are not valid indices")
 
 
 def _one_mask(indices: Any) -> bool:
     """Whether the only index is a mask, so that one number is written as by ``masked_fill``."""
-    found = [one.array for one in indices if one is not None]
-    return len(found) == 1 and found[0].dtype in MASKS
+    results = [index.array for index in indices if index is not None]
+    return len(results) == 1 and results[0].dtype in MASKS
 
 
 def index_put_of(
@@ -166,9 +166,9 @@ def _indexing(since: str, *, ints: bool, converts: bool) -> None:
     if ints:  # int32 indices were added later
 
         def unsafe_index(self: Tensor, indices: Any) -> Tensor:
-            for one in indices:
-                if one is not None and one.array.dtype.type not in {np.int32, np.int64}:
-                    raise fail(f"_unsafe_index found unexpected index type {words(one.array.dtype)}")
+            for tensor in indices:
+                if tensor is not None and tensor.array.dtype.type not in {np.int32, np.int64}:
+                    raise fail(f"_unsafe_index found unexpected index type {words(tensor.array.dtype)}")
             return index(self, indices)
 
         operator("aten::_unsafe_index")(unsafe_index)
@@ -219,9 +219,9 @@ def gather_1_0(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = Fal
     if index.array.dtype != INT64:
         raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
     at = axis(dim, self.array.ndim)
-    for one, (size, wanted) in enumerate(zip(index.array.shape, self.array.shape, strict=False)):
-        if one != at and size != wanted and index.array.size:
-            raise fail(f"Size does not match at dimension {one} get {wanted} vs {size}")
+    for item, (size, wanted) in enumerate(zip(index.array.shape, self.array.shape, strict=False)):
+        if item != at and size != wanted and index.array.size:
+            raise fail(f"Size does not match at dimension {item} get {wanted} vs {size}")
     return _gathered(self, dim, index, ints=False)
 
 
@@ -255,15 +255,15 @@ def _gathered(self: Tensor, dim: int, index: Tensor, *, ints: bool) -> Tensor:
         raise fail("Index tensor must have the same number of dimensions as input tensor")
     full, here = array.reshape(array.shape or (1,)), places.reshape(places.shape or (1,))
     _fits("gather", full, here, at)
-    cut = full[tuple(slice(None) if one == at else slice(0, size) for one, size in enumerate(here.shape))]
+    cut = full[tuple(slice(None) if item == at else slice(0, size) for item, size in enumerate(here.shape))]
     return Tensor(np.take_along_axis(cut, here, axis=at).reshape(places.shape))
 
 
 def _fits(where: str, array: Array, places: Array, at: int) -> None:
-    for one, size in enumerate(places.shape):
-        if one != at and size > array.shape[one]:
+    for item, size in enumerate(places.shape):
+        if item != at and size > array.shape[item]:
             raise fail(
-                f"Size does not match at dimension {one} expected index {list(places.shape)} to be no larger than self {list(array.shape)} apart from "
+                f"Size does not match at dimension {item} expected index {list(places.shape)} to be no larger than self {list(array.shape)} apart from "
                 f"dimension {at}"
             )
     bad = (places < 0) | (places >= array.shape[at])
@@ -403,8 +403,8 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Sca
         or value.shape[at] != index.array.size
         or any(
             a != b and not (spreads and a == 1)
-            for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True))
-            if one != at
+            for item, (a, b) in enumerate(zip(value.shape, full.shape, strict=True))
+            if item != at
         )
     ):
         raise fail(
@@ -451,7 +451,7 @@ def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
             "IndexError",
             f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({value.shape[at]})",
         )
-    if any(a != b for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if one != at):
+    if any(a != b for item, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if item != at):
         raise fail("index_copy_(): Source/destination tensor must have same slice shapes.")
     full[where] = value
     return Tensor(array)

@@ -49,12 +49,14 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
     if (output_size is None and factors is None) or (output_size is not None and factors.__class__ is Factors):
         raise fail("Must specify exactly one of output_size and scale_factors")
     sizes = (
-        [int(one) for one in output_size]
+        [int(item) for item in output_size]
         if output_size is not None
-        else [_whole(size * one) for size, one in zip(array.shape[2:], factors, strict=True)]
+        else [_whole(size * factor) for size, factor in zip(array.shape[2:], factors, strict=True)]
     )
-    scales: list[float | None] = [None] * n if factors is None else [None if one is None else float(one) for one in factors]
-    if (array.size == 0 and array.shape[0]) or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
+    scales: list[float | None] = (
+        [None] * n if factors is None else [None if factor is None else float(factor) for factor in factors]
+    )
+    if (array.size == 0 and array.shape[0]) or any(size <= 0 for size in sizes) or any(size <= 0 for size in array.shape[2:]):
         raise fail(f"Input and output sizes should be greater than 0, but got input {list(array.shape[2:])} and output {sizes}")
     sized(*array.shape[:2], *sizes)
     return sizes, scales
@@ -84,16 +86,16 @@ def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     if factors is not None:
         return Factors(factors)
     names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}[n]
-    given = [*rest, *(keywords[one] for one in names if one in keywords)]
-    return given if any(one is not None for one in given) else None
+    given = [*rest, *(keywords[name] for name in names if name in keywords)]
+    return given if any(item is not None for item in given) else None
 
 
 def _into_out(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap an operator to handle ``out``, which is not a scale."""
 
     def with_out(self: Tensor, output_size: Any, *rest: Any, out: Tensor | None = None, **keywords: Any) -> Tensor:
-        found = call(self, output_size, *rest, **keywords)
-        return found if out is None else into(out, found.array)
+        tensor = call(self, output_size, *rest, **keywords)
+        return tensor if out is None else into(out, tensor.array)
 
     return with_out
 
@@ -221,7 +223,7 @@ def _filtered(name: str, since: str, support: float, weigh: Any, *, copies: bool
             for place in range(out):
                 center = scale * (place + 0.5)
                 low, high = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), size)
-                weights = np.asarray([weigh(abs((one - center + 0.5) / max(scale, 1.0))) for one in range(low, high)])
+                weights = np.asarray([weigh(abs((index - center + 0.5) / max(scale, 1.0))) for index in range(low, high)])
                 table[place, low:high] = weights / weights.sum()
             value = np.moveaxis(np.tensordot(value, table, ([2 + at], [1])), -1, 2 + at)
         return Tensor(_rounded(value, array.dtype))
@@ -277,7 +279,7 @@ def _by_mode(
     if size is not None:
         out = [size] * n if size.__class__ is int else list(size)
     else:
-        out = [_whole(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=False)]
+        out = [_whole(item * factor) for item, factor in zip(input.array.shape[2:], factors, strict=False)]
         if len(out) < n:
             raise fail(f"scale_factor shape must match input shape. Input is {n}D, scale_factor size is {len(factors)}")
     if mode in {"nearest", "area"} and align_corners is not None:
@@ -378,8 +380,8 @@ def _bounded(x: Array, size: int, padding_mode: int, align_corners: bool, *, vol
 
 def _inside(coordinates: list[Array], sizes: tuple[int, ...]) -> Array:
     inside = np.ones(coordinates[0].shape, np.bool_)
-    for one, size in zip(coordinates, sizes, strict=True):
-        inside &= (one >= 0) & (one <= size - 1)
+    for coordinate, size in zip(coordinates, sizes, strict=True):
+        inside &= (coordinate >= 0) & (coordinate <= size - 1)
     return inside
 
 
@@ -388,11 +390,12 @@ def _pick(image: Array, coordinates: list[Array]) -> Array:
     spatial = image.shape[2:]
     inside = _inside(coordinates, spatial)
     whole = [
-        np.clip(np.nan_to_num(one, nan=-1), 0, size - 1).astype(INT64) for one, size in zip(coordinates, spatial, strict=True)
+        np.clip(np.nan_to_num(coordinate, nan=-1), 0, size - 1).astype(INT64)
+        for coordinate, size in zip(coordinates, spatial, strict=True)
     ]
     batch = np.arange(image.shape[0]).reshape(-1, *(1,) * (coordinates[0].ndim - 1))
-    found = np.moveaxis(image, 1, -1)[(batch, *whole)]
-    return np.moveaxis(np.where(inside[..., None], found, 0.0), -1, 1)
+    result = np.moveaxis(image, 1, -1)[(batch, *whole)]
+    return np.moveaxis(np.where(inside[..., None], result, 0.0), -1, 1)
 
 
 INT32_RANGE = 2.0**31
@@ -438,24 +441,24 @@ def _grid_sample(
     unit = FLOAT64 if image.dtype == FLOAT64 else FLOAT32  # the last bit can determine the nearest pixel
     at_once = interpolation_mode != 2 and n == 2 and not align_corners
     raw = [
-        _unnormalised_at_once(one, size) if at_once else _unnormalised(one, size, align_corners)
-        for one, size in ((points[..., n - 1 - at].astype(unit), sizes[at]) for at in range(n))
+        _unnormalised_at_once(entry, size) if at_once else _unnormalised(entry, size, align_corners)
+        for entry, size in ((points[..., n - 1 - at].astype(unit), sizes[at]) for at in range(n))
     ]
     if interpolation_mode == 2:
         return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
     volume = image.ndim == VOLUME
     where = [
-        _bounded(one, size, padding_mode, align_corners, volume=volume, clipped=clipped)
-        for one, size in zip(raw, sizes, strict=True)
+        _bounded(entry, size, padding_mode, align_corners, volume=volume, clipped=clipped)
+        for entry, size in zip(raw, sizes, strict=True)
     ]
     if interpolation_mode == 1:
-        return Tensor(_pick(wide, [nearest(one) for one in where]).astype(image.dtype))
-    base = [np.floor(one) for one in where]
+        return Tensor(_pick(wide, [nearest(entry) for entry in where]).astype(image.dtype))
+    base = [np.floor(entry) for entry in where]
     value: Any = 0.0
     for corner in np.ndindex(*(2,) * n):
         weight: Any = 1.0
-        for side, one, low in zip(corner, where, base, strict=True):
-            weight = weight * (one - low if side else low + 1 - one)
+        for side, item, low in zip(corner, where, base, strict=True):
+            weight = weight * (item - low if side else low + 1 - item)
         places = [low + side for side, low in zip(corner, base, strict=True)]
         part = _pick(wide, places) * weight[:, None]
         value = value + (
@@ -465,8 +468,8 @@ def _grid_sample(
 
 
 def _bicubic_sample(image: Array, raw: list[Array], sizes: tuple[int, ...], padding_mode: int, align_corners: bool) -> Array:
-    base = [np.floor(one) for one in raw]
-    parts = [one - low for one, low in zip(raw, base, strict=True)]
+    base = [np.floor(item) for item in raw]
+    parts = [item - low for item, low in zip(raw, base, strict=True)]
     weights = [[far_weight(t + 1), near_weight(t), near_weight(1 - t), far_weight(2 - t)] for t in parts]
     value: Any = 0.0
     for i, j in np.ndindex(4, 4):
@@ -531,15 +534,15 @@ def _affine_grid(theta: Tensor, size: list[int], *, align_corners: bool, single:
         raise fail(
             f"Expected a batch of {size[0]} affine matrices of shape {len(size) - 2}x{len(size) - 1}. Got {list(theta.shape)}."
         )
-    if any(one < 0 for one in size[2:]):
+    if any(item < 0 for item in size[2:]):
         raise fail(f"number of steps must be non-negative, but the output size is {list(size)}")
     matrices = theta.array.astype(FLOAT64)
     sized(*size[2:], len(size))
     sized(*size[2:], *matrices.shape[:-1])
     axes = []
-    for one in size[2:]:
-        line = np.linspace(-1, 1, one) if one != 1 else np.full(1, single)
-        axes.append(line if align_corners or not one else line * (one - 1) / one)
+    for number in size[2:]:
+        line = np.linspace(-1, 1, number) if number != 1 else np.full(1, single)
+        axes.append(line if align_corners or not number else line * (number - 1) / number)
     grid = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(grid), np.ones_like(grid[0])], axis=-1)
     value = summed("...k,bjk->b...j", points, matrices)

@@ -38,47 +38,47 @@ ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
 
 
 def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -> Array:
-    arrays = [one.array for one in tensors]
+    arrays = [tensor.array for tensor in tensors]
     if not arrays:
         raise fail("torch.cat(): expected a non-empty list of Tensors")
-    for place, one in enumerate(arrays):
-        if not one.ndim:
+    for place, array in enumerate(arrays):
+        if not array.ndim:
             raise fail(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
     if promote:
         kind = dtypes.result_type(tensors).array
     else:
         kind = arrays[0].dtype
-        for place, one in enumerate(arrays):
-            if one.dtype != kind:
+        for place, array in enumerate(arrays):
+            if array.dtype != kind:
                 raise fail(
-                    f"Expected object of scalar type {words(kind)} but got scalar type {words(one.dtype)} for sequence element {place} in sequence "
+                    f"Expected object of scalar type {words(kind)} but got scalar type {words(array.dtype)} for sequence element {place} in sequence "
                     "argument at position #1 'tensors'"
                 )
     # Empty 1-dim tensors are allowed anywhere, regardless of the shapes of the others.
-    kept = [one for one in arrays if one.shape != (0,)]
+    kept = [item for item in arrays if item.shape != (0,)]
     if not kept:  # for any dimension
         return np.empty(0, kind)
     at = axis(dim, kept[0].ndim)
-    for place, one in enumerate(kept):
-        if one.ndim != kept[0].ndim:
-            raise fail(f"Tensors must have same number of dimensions: got {kept[0].ndim} and {one.ndim}")
-        for where, (a, b) in enumerate(zip(kept[0].shape, one.shape, strict=True)):
+    for place, array in enumerate(kept):
+        if array.ndim != kept[0].ndim:
+            raise fail(f"Tensors must have same number of dimensions: got {kept[0].ndim} and {array.ndim}")
+        for where, (a, b) in enumerate(zip(kept[0].shape, array.shape, strict=True)):
             if a != b and where != at:
                 raise fail(
                     f"Sizes of tensors must match except in dimension {at}. Expected size {a} but got size {b} for tensor number {place} in the list."
                 )
-    sized(sum(one.size for one in kept))
-    parts = [cast(one, kind) for one in kept]
+    sized(sum(item.size for item in kept))
+    parts = [cast(item, kind) for item in kept]
     deciding = kept if layout == AS_ALL else kept[:1] if layout == AS_FIRST else []
-    if deciding and all(suggests_channels_last(one.shape, one.strides) for one in deciding):
-        apart = np.concatenate([np.moveaxis(one, 1, -1) for one in parts], axis=-1 if at == 1 else max(at - 1, 0))
+    if deciding and all(suggests_channels_last(item.shape, item.strides) for item in deciding):
+        apart = np.concatenate([np.moveaxis(part, 1, -1) for part in parts], axis=-1 if at == 1 else max(at - 1, 0))
         return np.moveaxis(np.ascontiguousarray(apart), -1, 1)
     return np.ascontiguousarray(np.concatenate(parts, axis=at))
 
 
 def _nothing(tensors: list[Tensor]) -> bool:
     """Whether all tensors are skipped; up to 1.11 `out` is then unchanged, whatever its shape."""
-    return all(one.array.shape == (0,) for one in tensors)
+    return all(tensor.array.shape == (0,) for tensor in tensors)
 
 
 def _cats() -> None:
@@ -96,13 +96,13 @@ def _cats() -> None:
             if not tensors:
                 raise fail("stack expects a non-empty TensorList")
             first = tensors[0].array
-            for place, one in enumerate(tensors):
-                if one.array.shape != first.shape:
+            for place, tensor in enumerate(tensors):
+                if tensor.array.shape != first.shape:
                     raise fail(
-                        f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and {list(one.array.shape)} at entry {place}"
+                        f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and {list(tensor.array.shape)} at entry {place}"
                     )
             at = axis(dim, first.ndim + 1)
-            array = _joined([Tensor(np.expand_dims(one.array, at)) for one in tensors], at, promote=promote)
+            array = _joined([Tensor(np.expand_dims(item.array, at)) for item in tensors], at, promote=promote)
             return Tensor(array) if out is None else into(out, array)
 
         operator("aten::cat", "aten::concat", "aten::concatenate", "aten::_cat", since=since)(call)
@@ -133,7 +133,7 @@ def _stacks(name: str, shape_up: Any, dim_of: Any, since: str = "1.0.0", *, keep
 def _as_columns(tensors: list[Tensor]) -> list[Tensor]:
     if not tensors:
         raise fail("column_stack expects a non-empty TensorList")
-    return [one if one.array.ndim > 1 else Tensor(one.array.reshape(-1, 1)) for one in tensors]
+    return [tensor if tensor.array.ndim > 1 else Tensor(tensor.array.reshape(-1, 1)) for tensor in tensors]
 
 
 _stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1, keeps=True)
@@ -149,14 +149,14 @@ def block_diag(tensors: list[Tensor]) -> Tensor:
     """A block diagonal matrix."""
     if not tensors:
         return Tensor(np.zeros((1, 0), FLOAT32))
-    parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
-    shape = sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)
+    parts = [tensor.array if tensor.array.ndim == 2 else tensor.array.reshape(1, -1) for tensor in tensors]
+    shape = sum(item.shape[0] for item in parts), sum(item.shape[1] for item in parts)
     sized(*shape)
     whole = np.zeros(shape, dtypes.result_type(tensors).array)
     row = column = 0
-    for one in parts:
-        whole[row : row + one.shape[0], column : column + one.shape[1]] = one
-        row, column = row + one.shape[0], column + one.shape[1]
+    for part in parts:
+        whole[row : row + part.shape[0], column : column + part.shape[1]] = part
+        row, column = row + part.shape[0], column + part.shape[1]
     return Tensor(whole)
 
 
@@ -167,33 +167,33 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
         raise fail(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if not tensors:
         raise fail("meshgrid expects a non-empty TensorList")
-    if any(one.ndim > 1 for one in tensors):
+    if any(item.ndim > 1 for item in tensors):
         raise fail("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
-    if any(one.array.dtype != tensors[0].array.dtype for one in tensors):
+    if any(item.array.dtype != tensors[0].array.dtype for item in tensors):
         raise fail("torch.meshgrid: Expected all tensors to have the same dtype")
-    shape = [one.numel for one in tensors]
+    shape = [item.numel for item in tensors]
     sized(*shape, len(shape))
     places = list(range(len(shape)))
     if indexing == "xy" and len(shape) > 1:
         shape[0], shape[1], places[0], places[1] = shape[1], shape[0], 1, 0
-    made = []
-    for place, one in zip(places, tensors, strict=True):
+    results = []
+    for place, tensor in zip(places, tensors, strict=True):
         steps = [0] * len(shape)
-        steps[place] = one.strides[0] if one.ndim else 1
-        made.append(one.as_strided(tuple(shape), tuple(steps)))  # a view of it, in every release
-    return made
+        steps[place] = tensor.strides[0] if tensor.ndim else 1
+        results.append(tensor.as_strided(tuple(shape), tuple(steps)))  # a view of it, in every release
+    return results
 
 
 @operator("aten::cartesian_prod")
 def cartesian_prod(tensors: list[Tensor]) -> Tensor:
     """The Cartesian product, one combination per row."""
-    for one in tensors:
-        if one.array.ndim != 1:
-            raise fail(f"Expect a 1D vector, but got shape {list(one.array.shape)}")
+    for tensor in tensors:
+        if tensor.array.ndim != 1:
+            raise fail(f"Expect a 1D vector, but got shape {list(tensor.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    sized(*(one.array.size for one in tensors), len(tensors))
-    return Tensor(np.stack([one.reshape(-1) for one in np.meshgrid(*(one.array for one in tensors), indexing="ij")], axis=1))
+    sized(*(item.array.size for item in tensors), len(tensors))
+    return Tensor(np.stack([item.reshape(-1) for item in np.meshgrid(*(item.array for item in tensors), indexing="ij")], axis=1))
 
 
 @operator("aten::combinations")
@@ -236,12 +236,12 @@ def _tiled(array: Array, repeats: list[int]) -> Array:
     if 0 in times or 0 in shape:
         return np.empty([size * by for size, by in zip(shape, times, strict=True)], array.dtype)
     sized(*shape, *times)
-    spread = [one for size, by in zip(shape, times, strict=True) for one in (by, size)]
+    spread = [item for size, by in zip(shape, times, strict=True) for item in (by, size)]
     if len(spread) > MOST_DIMENSIONS:
         raise Unsupported(
             f"the reference reader repeats only tensors with up to {MOST_DIMENSIONS // 2} dimensions", code="operator"
         )
-    whole = np.broadcast_to(array.reshape([one for size in shape for one in (1, size)]), spread)
+    whole = np.broadcast_to(array.reshape([item for size in shape for item in (1, size)]), spread)
     return np.array(whole.reshape([size * by for size, by in zip(shape, times, strict=True)]), order="C")  # memory of its own
 
 
@@ -252,14 +252,14 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
     if len(repeats) < array.ndim:
         raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     _not_negative(array, repeats)
-    return Tensor(_tiled(array, [max(one, 0) for one in repeats]))
+    return Tensor(_tiled(array, [max(item, 0) for item in repeats]))
 
 
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
     """Same as :func:`repeat`, also with fewer numbers than dimensions."""
     _not_negative(self.array, dims)
-    return Tensor(_tiled(self.array, [max(one, 0) for one in dims]))
+    return Tensor(_tiled(self.array, [max(dim, 0) for dim in dims]))
 
 
 def _not_negative(array: Array, repeats: list[int]) -> None:
@@ -319,10 +319,10 @@ def _as_large(array: Array, counts: Any, at: int, output_size: int | None) -> Te
 def flip(self: Tensor, dims: Any) -> Tensor:
     """A copy reversed along dimensions."""
     array = self.array
-    found = tuple(axis(one, array.ndim) for one in dims)
-    if len(set(found)) != len(found):
-        raise fail(f"dim {found[0]} appears multiple times in the list of dims")
-    return Tensor(np.flip(array, found).copy() if array.ndim else array.copy())
+    result = tuple(axis(dim, array.ndim) for dim in dims)
+    if len(set(result)) != len(result):
+        raise fail(f"dim {result[0]} appears multiple times in the list of dims")
+    return Tensor(np.flip(array, result).copy() if array.ndim else array.copy())
 
 
 @operator("aten::fliplr")
@@ -355,8 +355,8 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
     looped(len(by))
     pushed: dict[int, int] = {}
-    for shift, one in zip(by, at, strict=True):
-        place = axis(one, array.ndim)
+    for shift, dim in zip(by, at, strict=True):
+        place = axis(dim, array.ndim)
         pushed[place] = pushed.get(place, 0) + shift
     for place, shift in pushed.items():  # NumPy's roll over several dimensions takes exponential time
         array = np.roll(array, shift % array.shape[place], place)
@@ -383,10 +383,10 @@ def _turned(self: Tensor, k: int, dims: Any, order: Literal["C", "K"]) -> Tensor
         raise fail(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    one, other = axis(dims[0], ndim), axis(dims[1], ndim)
+    item, other = axis(dims[0], ndim), axis(dims[1], ndim)
     if k % 2:  # odd quarter turns swap the dimensions
-        return Tensor(np.flip(self.array, other if k % 4 == 1 else one).copy(order=order).swapaxes(one, other))
-    return Tensor(np.rot90(self.array, k, (one, other)).copy(order=order))
+        return Tensor(np.flip(self.array, other if k % 4 == 1 else item).copy(order=order).swapaxes(item, other))
+    return Tensor(np.rot90(self.array, k, (item, other)).copy(order=order))
 
 
 @functional("diag")
@@ -440,8 +440,8 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
 @operator("aten::pixel_shuffle")
 def pixel_shuffle_1_0(self: Tensor, upscale_factor: int) -> Tensor:
     """Up to 1.11 the result is a view if its elements are in the same order in memory as the input."""
-    found = _shuffled(self.array, upscale_factor)
-    return Tensor(found if np.may_share_memory(found, self.array) else found.copy())
+    result = _shuffled(self.array, upscale_factor)
+    return Tensor(result if np.may_share_memory(result, self.array) else result.copy())
 
 
 @operator("aten::pixel_shuffle", since="1.12.0")
@@ -472,19 +472,19 @@ def pad_sequence(
         raise fail("received an empty list of sequences")
     if padding_side not in {"left", "right"}:
         raise fail(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    parts = [one.array for one in sequences]
+    parts = [sequence.array for sequence in sequences]
     trailing = parts[0].shape[1:]
-    if any(not one.ndim for one in parts):
+    if any(not item.ndim for item in parts):
         raise fail("pad_sequence: expected tensors with at least one dimension")
-    longest = max(len(one) for one in parts)
+    longest = max(len(item) for item in parts)
     sized(len(parts), longest, *trailing)
     out = np.full((len(parts), longest, *trailing), checked_scalar(padding_value, parts[0].dtype), parts[0].dtype)
-    for row, one in zip(out, parts, strict=True):
-        place = row[longest - len(one) if padding_side == "left" else 0 :][: len(one)]
-        wanted = place.shape[max(0, place.ndim - one.ndim) :]  # a sequence is broadcast like in copy_
-        if one.ndim > place.ndim or any(have not in {1, want} for have, want in zip(one.shape, wanted, strict=True)):
-            raise fail(f"The expanded size of the tensor {list(place.shape)} must match the existing size {list(one.shape)}")
-        place[...] = cast(one, out.dtype)
+    for row, part in zip(out, parts, strict=True):
+        place = row[longest - len(part) if padding_side == "left" else 0 :][: len(part)]
+        wanted = place.shape[max(0, place.ndim - part.ndim) :]  # a sequence is broadcast like in copy_
+        if part.ndim > place.ndim or any(have not in {1, want} for have, want in zip(part.shape, wanted, strict=True)):
+            raise fail(f"The expanded size of the tensor {list(place.shape)} must match the existing size {list(part.shape)}")
+        place[...] = cast(part, out.dtype)
     return Tensor(out if batch_first else np.ascontiguousarray(out.swapaxes(0, 1)))
 
 

@@ -249,12 +249,12 @@ def _addr(
         grows: whether the outer product may be expanded, too.
         checked: whether floating-point factors of integers are refused.
     """
-    for name, one in (("vec1", vec1), ("vec2", vec2)):
-        if one.array.ndim != 1:
-            raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
+    for name, tensor in (("vec1", vec1), ("vec2", vec2)):
+        if tensor.array.ndim != 1:
+            raise fail(f"addr: Expected 1-D argument {name}, but got {tensor.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
     if kind.kind in "iub" and grows:  # beta and alpha take part in type promotion
-        kind = dtypes.result_type((self, vec1, vec2, *(one for one in (beta, alpha) if isinstance(one, float)))).array
+        kind = dtypes.result_type((self, vec1, vec2, *(item for item in (beta, alpha) if isinstance(item, float)))).array
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if checked and kind.kind in "iub" and isinstance(factor, float):
             raise fail(f"For integral input tensors, argument {name} must not be a floating point number.")
@@ -392,9 +392,9 @@ def _check_bilinear(
     """
     if len(first) != len(second):
         raise fail(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
-    for at, (one, other) in enumerate(zip(first[:-1], second[:-1], strict=True)):
-        if one != other:
-            raise fail(f"bilinear(): input batch dimensions do not match at dim {at}: got {one} and {other}")
+    for at, (item, other) in enumerate(zip(first[:-1], second[:-1], strict=True)):
+        if item != other:
+            raise fail(f"bilinear(): input batch dimensions do not match at dim {at}: got {item} and {other}")
     if len(weight) != 3:
         raise fail(f"bilinear(): weight has {len(weight)} dimensions instead of 3")
     for name, size, wanted in (("input1", first[-1:], weight[1]), ("input2", second[-1:], weight[2])):
@@ -454,27 +454,27 @@ def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
     if len(tensors) < 2:
         raise fail(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     value = exact(tensors[0].array)
-    for one in tensors[1:]:
-        value = multiplied(value, exact(one.array))
+    for tensor in tensors[1:]:
+        value = multiplied(value, exact(tensor.array))
     return Tensor(np.asarray(value).astype(tensors[0].array.dtype))
 
 
 @functional("chain_matmul")
 def chain_matmul(matrices: list[Tensor]) -> Tensor:
     """The product of several matrices."""
-    if any(one.array.ndim != 2 for one in matrices):
+    if any(tensor.array.ndim != 2 for tensor in matrices):
         raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
     value = exact(matrices[0].array)
-    for one in matrices[1:]:
-        if one.array.dtype != matrices[0].array.dtype:
+    for matrix in matrices[1:]:
+        if matrix.array.dtype != matrices[0].array.dtype:
             raise fail(
-                f"expected m1 and m2 to have the same dtype, but got: {words(matrices[0].array.dtype)} != {words(one.array.dtype)}"
+                f"expected m1 and m2 to have the same dtype, but got: {words(matrices[0].array.dtype)} != {words(matrix.array.dtype)}"
             )
-        if one.array.shape[0] != value.shape[1]:
+        if matrix.array.shape[0] != value.shape[1]:
             raise fail(
-                f"mat1 and mat2 shapes cannot be multiplied ({value.shape[0]}x{value.shape[1]} and {one.array.shape[0]}x{one.array.shape[1]})"
+                f"mat1 and mat2 shapes cannot be multiplied ({value.shape[0]}x{value.shape[1]} and {matrix.array.shape[0]}x{matrix.array.shape[1]})"
             )
-        value = multiplied(value, exact(one.array))
+        value = multiplied(value, exact(matrix.array))
     return Tensor(value.astype(matrices[0].array.dtype))
 
 
@@ -493,10 +493,10 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
     if broadcasts and a.ndim != b.ndim:
         a, b = np.broadcast_arrays(a, b) if broadcast(a, b) else (a, b)
     if dim is None:
-        found = [one for one, size in enumerate(a.shape) if size == 3]
-        if not found:
+        results = [item for item, size in enumerate(a.shape) if size == 3]
+        if not results:
             raise fail("no dimension of size 3 in input")
-        dim = found[0]
+        dim = results[0]
     if a.ndim != b.ndim:
         raise fail("linalg.cross: inputs must have the same number of dimensions.")
     at = axis(dim, a.ndim)
@@ -504,8 +504,10 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
         raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
     broadcast(a, b)
     if a.dtype == b.dtype == FLOAT32:  # one product is rounded, the other is added with a single rounding
-        a, b = (np.moveaxis(one, at, -1) for one in np.broadcast_arrays(a, b))
-        pairs = [(a[..., one].astype(FLOAT64) * b[..., two], a[..., two] * b[..., one]) for one, two in ((1, 2), (2, 0), (0, 1))]
+        a, b = (np.moveaxis(array, at, -1) for array in np.broadcast_arrays(a, b))
+        pairs = [
+            (a[..., item].astype(FLOAT64) * b[..., two], a[..., two] * b[..., item]) for item, two in ((1, 2), (2, 0), (0, 1))
+        ]
         return Tensor(np.moveaxis(np.stack([(first - second).astype(FLOAT32) for first, second in pairs], axis=-1), -1, at))
     return Tensor(np.cross(a, b, axis=at).astype(a.dtype))
 
@@ -530,8 +532,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     sized(*array.shape, count)
     kind = array.dtype if array.dtype.kind in "fcV" else np.dtype(np.int64)
     powers = np.arange(count)
-    found = np.power(exact(array.astype(kind))[..., None], powers if increasing else powers[::-1])
-    return Tensor(np.asarray(found).astype(kind))
+    result = np.power(exact(array.astype(kind))[..., None], powers if increasing else powers[::-1])
+    return Tensor(np.asarray(result).astype(kind))
 
 
 def _step(array: Array, kind: np.dtype[Any]) -> Array:
@@ -555,8 +557,8 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     with np.errstate(all="ignore"):  # integers are summed as integers, which may overflow
         sums = array.reshape(rows.shape).sum(axis=1) if array.dtype.kind in "iu" else _step(rows.sum(axis=1), kind)
         apart = _step(rows - _step(sums / np.float64(count), kind)[:, None], kind)
-        found = _step(multiplied(apart, np.conj(apart).T), kind) / np.float64(max(count - correction, 0))
-    return Tensor(np.asarray(found.reshape(()) if found.size == 1 else found).astype(kind))
+        result = _step(multiplied(apart, np.conj(apart).T), kind) / np.float64(max(count - correction, 0))
+    return Tensor(np.asarray(result.reshape(()) if result.size == 1 else result).astype(kind))
 
 
 @operator("aten::corrcoef")
@@ -566,11 +568,11 @@ def corrcoef(self: Tensor) -> Tensor:
         raise fail(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.array.ndim} dimensions"
         )
-    found = cov(self)
-    if not found.array.ndim:
-        return Tensor(found.array / found.array)
-    kind = found.array.dtype
-    value = exact(found.array)
+    tensor = cov(self)
+    if not tensor.array.ndim:
+        return Tensor(tensor.array / tensor.array)
+    kind = tensor.array.dtype
+    value = exact(tensor.array)
     with np.errstate(all="ignore"):
         deep = _step(np.sqrt(arrays.diagonal(value).real), kind).real
         value = _step(_step(value / deep[:, None], kind) / deep[None, :], kind)

@@ -64,7 +64,7 @@ def _first(value: Array) -> Array:
 
 def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     kind = common_float(where, *tensors)
-    return kind, [one.array.astype(FLOAT64) for one in tensors]
+    return kind, [tensor.array.astype(FLOAT64) for tensor in tensors]
 
 
 def _by_rows(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -72,8 +72,8 @@ def _by_rows(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, out: Tensor | None = None) -> Tensor:
         if out is None or reduction == NONE:
-            found = function(self, target, reduction, *rest)
-            return found if out is None else into(out, found.array)
+            tensor = function(self, target, reduction, *rest)
+            return tensor if out is None else into(out, tensor.array)
         value = function(self, target, NONE, *rest).array
         if value.ndim:
             value = (mean_of(value.astype(FLOAT64), axis=0) if reduction == MEAN else value.astype(FLOAT64).sum(axis=0)).astype(
@@ -178,8 +178,8 @@ def smooth_l1_loss_1_4(self: Tensor, target: Tensor, reduction: int = MEAN, *, o
 @operator("aten::smooth_l1_loss", since="1.5.0")
 def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
     """1.5 and 1.6 leave ``out`` unchanged if the loss is reduced."""
-    found = smooth_l1_loss(self, target, reduction)
-    return found if out is None or reduction else into(out, found.array)
+    tensor = smooth_l1_loss(self, target, reduction)
+    return tensor if out is None or reduction else into(out, tensor.array)
 
 
 def _smooth_or_absolute(since: str) -> Callable[..., Tensor]:
@@ -190,8 +190,8 @@ def _smooth_or_absolute(since: str) -> Callable[..., Tensor]:
         keywords = {} if out is None else {"out": out}
         if beta:
             return smooth(self, target, reduction, beta, **keywords)
-        found: Tensor = resolve("aten::l1_loss", Release(since))(self, target, reduction, **keywords)
-        return found
+        result: Tensor = resolve("aten::l1_loss", Release(since))(self, target, reduction, **keywords)
+        return result
 
     return call
 
@@ -205,8 +205,8 @@ functional("smooth_l1_loss", since="1.11.0")(_named(smooth_l1_loss))
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """``smooth_l1_loss`` times delta; an unknown reduction writes the first loss into ``out``."""
     if out is not None:
-        found = huber_loss(self, target, reduction, delta).array
-        return into(out, found if reduction in {NONE, MEAN, SUM} else _first(found))
+        result = huber_loss(self, target, reduction, delta).array
+        return into(out, result if reduction in {NONE, MEAN, SUM} else _first(result))
     kind, (x, y) = _floats("huber_cpu", self, target)
     if not delta > 0:
         raise fail("huber_loss does not support non-positive values for delta.")
@@ -232,7 +232,7 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     if w is not None:
         _no_smaller(x, w)
     if old:
-        first, second = (np.log(np.where(one == 0, 1e-12, one)) for one in (x, 1.0 - x))
+        first, second = (np.log(np.where(item == 0, 1e-12, item)) for item in (x, 1.0 - x))
         value = -(first * y + second * (1 - y))
         return _reduce(value if w is None else value * w, reduction, kind)
     return _reduce(_cross_entropy(x, y, w, -100.0), reduction, kind)
@@ -376,7 +376,7 @@ def _losses() -> None:
     # If all targets are ignored, the mean is 0 up to 1.10 and NaN since 1.11; the mean of an empty input is always NaN.
     # Up to 2.8 a 1-D input needs one target for each class, and only the first counts; since 2.9 it needs one target.
     # From 1.4 to 1.9 a sample without a batch dimension needs a 1-D target.
-    for since, empty, one, alone in (
+    for since, empty, item, alone in (
         ("1.0.0", 0.0, False, True), ("1.4.0", 0.0, False, False), ("1.10.0", 0.0, False, True), ("1.11.0", np.nan, False, True), ("2.9.0", np.nan, True, True),
     ):  # fmt: skip
 
@@ -387,7 +387,7 @@ def _losses() -> None:
             reduction: int = MEAN,
             ignore_index: int = -100,
             empty: float = empty,
-            one: bool = one,
+            one: bool = item,
             _alone: bool = alone,
         ) -> Tensor:
             return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)[0]
@@ -399,7 +399,7 @@ def _losses() -> None:
             reduction: int,
             ignore_index: int,
             empty: float = empty,
-            one: bool = one,
+            one: bool = item,
             _alone: bool = alone,
         ) -> tuple[Tensor, Tensor]:
             return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)
@@ -409,7 +409,7 @@ def _losses() -> None:
 
         def cross_entropy(
             self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
-            empty: float = empty, one: bool = one,
+            empty: float = empty, one: bool = item,
         ) -> Tensor:  # fmt: skip
             return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, one)
 
@@ -504,7 +504,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     kind = dtypes.result_type((input1, input2)).array
     least = wide(np.zeros((), kind)).dtype.type(1e-12)
     products = sum_of_products(input1.array, input2.array, -1)
-    first, second = (rounded(sum_of_products(one.array, one.array, -1) + least, kind) for one in (input1, input2))
+    first, second = (rounded(sum_of_products(tensor.array, tensor.array, -1) + least, kind) for tensor in (input1, input2))
     cosine = rounded(products / rounded(np.sqrt(rounded(first * second, kind)), kind), kind)
     y = target.array.astype(FLOAT64)
     value = np.where(y == 1, 1 - cosine, 0.0) + np.where(y == -1, np.maximum(cosine - margin, 0), 0.0)
@@ -526,7 +526,7 @@ def _triplet_margin_losses(since: str, pairwise_distance: Callable[..., Tensor])
     ) -> Tensor:
         """How much nearer the anchor is to the negative than to the positive example, plus a margin."""
         kind = _floats("triplet_margin_loss", anchor, positive, negative)[0]
-        near, far = (wide(pairwise_distance(anchor, one, p, eps).array) for one in (positive, negative))
+        near, far = (wide(pairwise_distance(anchor, item, p, eps).array) for item in (positive, negative))
         if swap:
             far = np.minimum(far, wide(pairwise_distance(positive, negative, p, eps).array))
         value = rounded(rounded(near + near.dtype.type(margin), kind) - far, kind)

@@ -30,7 +30,7 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
         raise not_implemented("multilabel_margin_loss_forward_out_frame", x.dtype)
     if labels.dtype != INT64:
         raise fail(f"expected scalar type Long but found {labels.dtype}")
-    rows, places = (one.reshape(-1, x.shape[-1] if x.ndim else 1) for one in (x, labels))
+    rows, places = (item.reshape(-1, x.shape[-1] if x.ndim else 1) for item in (x, labels))
     count = rows.shape[1]
     if (places < -1).any() or (places >= count).any():
         raise fail("argument #3 'target' is out of range")
@@ -44,10 +44,10 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
         others = row[marked[at] == 0]
         value[at] = np.maximum(1 - (row[own][:, None] - others[None, :]), 0).sum() / count
     if reduction == NONE and x.ndim > 1:
-        found: Any = value
+        result: Any = value
     else:
-        found = np.asarray(value.mean() if reduction == MEAN else value.sum())
-    return Tensor(found.astype(x.dtype)), Tensor(marked.reshape(labels.shape))
+        result = np.asarray(value.mean() if reduction == MEAN else value.sum())
+    return Tensor(result.astype(x.dtype)), Tensor(marked.reshape(labels.shape))
 
 
 def _multilabel(since: str, *, rows: bool) -> None:
@@ -58,22 +58,22 @@ def _multilabel(since: str, *, rows: bool) -> None:
     """
 
     def losses(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
-        found, marked = _margins(self, target, reduction)
-        return (Tensor(found.array.reshape(1)) if rows and reduction == NONE and self.array.ndim == 1 else found), marked
+        tensor, marked = _margins(self, target, reduction)
+        return (Tensor(tensor.array.reshape(1)) if rows and reduction == NONE and self.array.ndim == 1 else tensor), marked
 
     def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
         """Hinge losses of each label of a sample against each class that is not one of its labels; -1 ends the labels."""
-        found = losses(self, target, reduction)[0]
-        return found if out is None else into(out, found.array)
+        loss = losses(self, target, reduction)[0]
+        return loss if out is None else into(out, loss.array)
 
     def multilabel_margin_loss_forward(
         self: Tensor, target: Tensor, reduction: int, *, output: Tensor | None = None, is_target: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Same as ``multilabel_margin_loss``; also returns which classes are labels."""
-        found, marked = losses(self, target, reduction)
+        tensor, marked = losses(self, target, reduction)
         if output is not None and is_target is not None:
-            return into(output, found.array, exact=True), into(is_target, marked.array, exact=True)
-        return found, marked
+            return into(output, tensor.array, exact=True), into(is_target, marked.array, exact=True)
+        return tensor, marked
 
     operator("aten::multilabel_margin_loss", since=since)(multilabel_margin_loss)
     operator("aten::multilabel_margin_loss_forward", since=since)(multilabel_margin_loss_forward)

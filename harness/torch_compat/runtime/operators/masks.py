@@ -73,12 +73,12 @@ def _masked_fills(since: str, function: Any) -> None:
     functional("masked_fill", out=False, since=since)(function)
 
     def in_place(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-        found = function(self, mask, value)
-        if found.array.shape == self.array.shape and 0 in self.array.strides:
+        tensor = function(self, mask, value)
+        if tensor.array.shape == self.array.shape and 0 in self.array.strides:
             not_a_leaf(self)
-            self.array[...] = found.array
+            self.array[...] = tensor.array
             return self
-        return write(self, found.array)
+        return write(self, tensor.array)
 
     operator("aten::masked_fill_", since=since)(in_place)
 
@@ -132,9 +132,9 @@ def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
     return _alone(self, mask, _masked_select(self, mask, bytes_too=True))
 
 
-def _alone(self: Tensor, mask: Tensor, found: Tensor) -> Tensor:
+def _alone(self: Tensor, mask: Tensor, tensor: Tensor) -> Tensor:
     """Up to 1.4 one element that is selected from a 0-dim tensor by a 0-dim mask gives a 0-dim tensor."""
-    return Tensor(found.array.reshape(())) if not self.array.ndim and not mask.array.ndim and found.array.size else found
+    return Tensor(tensor.array.reshape(())) if not self.array.ndim and not mask.array.ndim and tensor.array.size else tensor
 
 
 functional("masked_select")(_masked_select_1_0)
@@ -155,10 +155,10 @@ def nonzero_1_0(self: Tensor) -> Tensor:
 @functional("nonzero", since="1.10.0", gradient=False)
 def nonzero(self: Tensor) -> Tensor:
     """As of 1.10 the positions are stored column by column: the stride of columns is the number of rows, even if that is 0."""
-    found = nonzero_1_0(self).array
-    if found.size:
-        return Tensor(np.array(found.T, order="C").T)
-    return Tensor(np.zeros(0, INT64)).as_strided(found.shape, (1, found.shape[0]))
+    result = nonzero_1_0(self).array
+    if result.size:
+        return Tensor(np.array(result.T, order="C").T)
+    return Tensor(np.zeros(0, INT64)).as_strided(result.shape, (1, result.shape[0]))
 
 
 @functional("nonzero_static", exact=True, gradient=False)
@@ -166,17 +166,17 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first ``size`` of these positions; missing rows are filled with ``fill_value``."""
     if size < 0:
         raise fail("nonzero_static: 'size' must be an non-negative integer")
-    found = nonzero_1_0(self).array
-    sized(size, found.shape[1])
-    value = np.full((size, found.shape[1]), fill_value, INT64)
-    value[: len(found)] = found[:size]
+    result = nonzero_1_0(self).array
+    sized(size, result.shape[1])
+    value = np.full((size, result.shape[1]), fill_value, INT64)
+    value[: len(result)] = result[:size]
     return Tensor(value)
 
 
 def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Positions of nonzero elements, one tensor for each dimension; all are views of one tensor."""
-    found = places(self if self.ndim else Tensor(self.array.reshape(1)))
-    return [of_view(found, found.array[:, at]) for at in range(found.array.shape[1])]
+    tensor = places(self if self.ndim else Tensor(self.array.reshape(1)))
+    return [of_view(tensor, tensor.array[:, at]) for at in range(tensor.array.shape[1])]
 
 
 operator("aten::nonzero_numpy", gradient=False)(lambda self: _columns(self, nonzero_1_0))
@@ -200,9 +200,9 @@ def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor
         x, y = cast(as_array(self), kind), cast(as_array(other), kind)
     else:
         x, y = common(self, other)
-        for one in (self, other):
-            if one.__class__ is not Tensor:
-                checked_scalar(one, x.dtype)
+        for operand in (self, other):
+            if operand.__class__ is not Tensor:
+                checked_scalar(operand, x.dtype)
     broadcast(chosen, np.asarray(x), np.asarray(y))
     return Tensor(np.where(chosen != 0, x, y))
 
@@ -214,7 +214,7 @@ def s_where_1_0(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
         raise fail(
             f"inconsistent tensor size, expected {list(condition.shape)}, {list(self.shape)} and {list(other.shape)} to match"
         )
-    flat = [Tensor(one.array.reshape(-1)) for one in (condition, self, other)]
+    flat = [Tensor(tensor.array.reshape(-1)) for tensor in (condition, self, other)]
     return Tensor(_where(*flat, promote=False).array.reshape(self.shape))
 
 

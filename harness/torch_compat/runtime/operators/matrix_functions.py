@@ -126,8 +126,8 @@ def _matrices(array: Array) -> None:
 
 
 def _tolerances(array: Array, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    given = [one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
-    if any(one is not None and np.asarray(one).dtype.kind == "c" for one in given):
+    given = [tensor.array if tensor.__class__ is Tensor else tensor for tensor in (atol, rtol)]
+    if any(item is not None and np.asarray(item).dtype.kind == "c" for item in given):
         raise fail("torch.linalg.matrix_rank: tolerance tensor of complex type is not supported.")
     low = 0.0 if given[0] is None else given[0]
     if given[1] is None:
@@ -186,9 +186,9 @@ ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 @functional("linalg_cond", exact=True)
 def linalg_cond_1_8(self: Tensor, p: Any = None) -> Tensor:
     """Only in 1.8, a quotient of singular values has one more dimension."""
-    found = linalg_cond(self, p)
+    tensor = linalg_cond(self, p)
     by_values = p in BY_VALUES and p.__class__ is not str and self.array.size
-    return Tensor(found.array[..., None]) if by_values else found
+    return Tensor(tensor.array[..., None]) if by_values else tensor
 
 
 @functional("linalg_cond", since="1.9.0")
@@ -214,15 +214,15 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
             code="value",
         )
     if p in BY_VALUES:
-        found = least / most if p == -2 else most / least
+        result = least / most if p == -2 else most / least
     elif p == "nuc":
-        found = values.sum(axis=-1) * (1 / values).sum(axis=-1)
+        result = values.sum(axis=-1) * (1 / values).sum(axis=-1)
     else:
         order: Any = p if p.__class__ is str else float(p)
         wide = decomposed(array)
         measure: Any = np.linalg.norm
-        found = measure(wide, order, (-2, -1)) * measure(np.linalg.inv(wide), order, (-2, -1))
-    return Tensor(np.asarray(found).astype(kind))
+        result = measure(wide, order, (-2, -1)) * measure(np.linalg.inv(wide), order, (-2, -1))
+    return Tensor(np.asarray(result).astype(kind))
 
 
 # ------------------------------------------------------------------------------------------------------------------ norms
@@ -254,7 +254,7 @@ def _matrix_norm(self: Tensor, ord: Any, dim: Sequence[int], keepdim: bool, dtyp
         raise fail(f"{where}: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
     if len(dim) != 2:
         raise fail(f"{where}: dim must be a 2-tuple. Got {list(dim)}")
-    places = [axis(one, array.ndim) for one in dim]
+    places = [axis(item, array.ndim) for item in dim]
     if places[0] == places[1]:
         raise fail(f"{where}: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ORDERS:
@@ -282,11 +282,11 @@ def _matrix_norms() -> None:
             self: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None,  # noqa: A002
             era: int = era,
         ) -> Tensor:  # fmt: skip
-            found = _matrix_norm(self, ord, dim, keepdim, dtype, era=era)
+            tensor = _matrix_norm(self, ord, dim, keepdim, dtype, era=era)
             return (
-                found
+                tensor
                 if out is None
-                else into(out, found.array, exact=dtype is not None or (era > 0 and self.array.dtype.kind == "c"))
+                else into(out, tensor.array, exact=dtype is not None or (era > 0 and self.array.dtype.kind == "c"))
             )
 
         operator("aten::linalg_matrix_norm", since=since)(call)
@@ -338,5 +338,5 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = N
     products = exact(a).conj() * exact(b)
     if a.dtype in HALVES:
         products = exact(products.astype(a.dtype))
-    found = np.asarray(products.sum(axis=at) if shape else products).astype(a.dtype)
-    return Tensor(found) if out is None else into(out, found)
+    result = np.asarray(products.sum(axis=at) if shape else products).astype(a.dtype)
+    return Tensor(result) if out is None else into(out, result)

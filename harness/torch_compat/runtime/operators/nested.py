@@ -36,16 +36,20 @@ def nested_from_list(
     del layout, pin_memory
     on_cpu(device)
     rank = list[0].array.ndim if list else 0
-    for place, one in enumerate(list):
-        if one.array.ndim != rank:
+    for place, tensor in enumerate(list):
+        if tensor.array.ndim != rank:
             raise fail(
                 "All Tensors given to nested_tensor must have the same dimension. "
-                f"Found dimension {one.array.ndim} for Tensor at index {place} and dimension {rank} for Tensor at index 0."
+                f"Found dimension {tensor.array.ndim} for Tensor at index {place} and dimension {rank} for Tensor at index 0."
             )
     kind = any_dtype(dtype, list[0].array.dtype if list else dtypes.default_dtype().array)
-    made = OpaqueTensor(NESTED, dtypes.of_numpy(kind), (len(list),), {"tensors": [cast(one.array, kind).copy() for one in list]})
-    made.requires_grad = grad.enabled and dtypes.of_numpy(kind).category >= FLOATING and any(one.requires_grad for one in list)
-    return made
+    result = OpaqueTensor(
+        NESTED, dtypes.of_numpy(kind), (len(list),), {"tensors": [cast(item.array, kind).copy() for item in list]}
+    )
+    result.requires_grad = (
+        grad.enabled and dtypes.of_numpy(kind).category >= FLOATING and any(item.requires_grad for item in list)
+    )
+    return result
 
 
 def _padded(since: str, *, nothing: bool) -> None:
@@ -58,9 +62,9 @@ def _padded(since: str, *, nothing: bool) -> None:
             return Tensor(np.zeros(0, self.dtype.array))
         if not parts[0].ndim:
             raise fail("sizes_size_1 > 0 INTERNAL ASSERT FAILED: a nested tensor of numbers is not padded")
-        if not nothing and not any(one.size for one in parts):
+        if not nothing and not any(item.size for item in parts):
             raise fail("to_padded_tensor: at least one constituent tensor should have non-zero numel")
-        shape = [len(parts), *map(max, zip(*(one.shape for one in parts), strict=True))]
+        shape = [len(parts), *map(max, zip(*(item.shape for item in parts), strict=True))]
         if output_size is not None:
             asked = to_size(output_size)
             if len(asked) != len(shape):
@@ -68,13 +72,13 @@ def _padded(since: str, *, nothing: bool) -> None:
             if any(given < least for given, least in zip(asked, shape, strict=True)):
                 raise fail("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
             shape = [*asked]
-        made = np.full(to_size(shape), checked_scalar(padding, self.dtype.array), self.dtype.array)
-        for place, one in enumerate(parts):
-            there: tuple[Any, ...] = (place, *map(slice, one.shape))
-            made[there] = one
-        found = Tensor(made, requires_grad=self.requires_grad)
-        found.is_leaf = not self.requires_grad
-        return found
+        result = np.full(to_size(shape), checked_scalar(padding, self.dtype.array), self.dtype.array)
+        for place, part in enumerate(parts):
+            there: tuple[Any, ...] = (place, *map(slice, part.shape))
+            result[there] = part
+        tensor = Tensor(result, requires_grad=self.requires_grad)
+        tensor.is_leaf = not self.requires_grad
+        return tensor
 
     operator("aten::to_padded_tensor", since=since, of="any")(call)
 

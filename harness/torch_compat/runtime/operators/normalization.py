@@ -92,11 +92,11 @@ def _batch_norm(
             f"Dimension out of range (expected to be in range of [-{max(x.ndim, 1)}, {max(x.ndim, 1) - 1}], but got 1)",
         )
     channels = x.shape[1] if x.ndim > 1 else x.shape[0]
-    for name, one in (("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)):
-        if one is not None and one.array.size != channels:
-            raise fail(f"{name} should contain {channels} elements not {one.array.size}")
-        if one is not None and one.array.dtype != x.dtype and x.dtype.kind == "f" and x.dtype.itemsize > 2:
-            raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
+    for name, tensor in (("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.array.size != channels:
+            raise fail(f"{name} should contain {channels} elements not {tensor.array.size}")
+        if tensor is not None and tensor.array.dtype != x.dtype and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+            raise fail(f"expected scalar type {words(x.dtype)} but found {words(tensor.array.dtype)}")
     kind = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     dims = (0, *range(2, x.ndim))
     if training:
@@ -117,8 +117,8 @@ def _batch_norm(
         inverse = np.where((spread == 0) & (eps == 0), 0, 1 / np.sqrt(spread + eps)).astype(kind)
     factor = inverse if weight is None else inverse * weight.array.astype(kind)
     shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
-    given = (one.array for one in (input, weight, bias, mean, var) if one is not None)
-    if (era.scales if training else era.evaluated) and all(one.flags.c_contiguous for one in given):
+    given = (item.array for item in (input, weight, bias, mean, var) if item is not None)
+    if (era.scales if training else era.evaluated) and all(array.flags.c_contiguous for array in given):
         step = _fused if era.fuses else plain
         shift = step(-center, factor, np.broadcast_to(shift, factor.shape))
         value = step(x.astype(kind), _for_channels(factor, x), _for_channels(shift, x))
@@ -160,11 +160,11 @@ def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Te
         momentum: float, eps: float,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Same as ``batch_norm``; also returns the statistics used."""
-        found, center, inverse = _batch_norm(
+        result, center, inverse = _batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps, era._replace(asks=False)
         )
         nothing = Tensor(np.zeros(0, input.array.dtype))
-        return (found, center, inverse) if training else (found, nothing, nothing)
+        return (result, center, inverse) if training else (result, nothing, nothing)
 
     def native_batch_norm_legit(
         input: Tensor,  # noqa: A002
@@ -186,19 +186,19 @@ def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Te
             return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps, era)[0]
         samples = x.shape[0]
 
-        def repeated(one: Tensor | None) -> Tensor | None:
-            return None if one is None else Tensor(np.concatenate([one.array] * samples) if samples else one.array[:0])
+        def repeated(entry: Tensor | None) -> Tensor | None:
+            return None if entry is None else Tensor(np.concatenate([entry.array] * samples) if samples else entry.array[:0])
 
         mean, var = repeated(running_mean), repeated(running_var)
-        found = _batch_norm(
+        tensor = _batch_norm(
             Tensor(np.ascontiguousarray(x).reshape(1, samples * x.shape[1], *x.shape[2:])), repeated(weight), repeated(bias), mean, var, True,
             momentum, eps, era,
         )[0]  # fmt: skip
-        for running, one in ((running_mean, mean), (running_var, var)):
-            if running is not None and one is not None:
-                known = mean_of(one.array.reshape(samples, -1).astype(FLOAT64), axis=0)
+        for running, item in ((running_mean, mean), (running_var, var)):
+            if running is not None and item is not None:
+                known = mean_of(item.array.reshape(samples, -1).astype(FLOAT64), axis=0)
                 running.array[...] = cast(known, running.array.dtype)
-        return Tensor(found.array.reshape(x.shape))
+        return Tensor(tensor.array.reshape(x.shape))
 
     operator("aten::batch_norm", since=since)(batch_norm)
     if since != ASKS_NOTHING:
@@ -216,11 +216,11 @@ for _since, _era in ERAS.items():
 def _of_channels(input: Tensor, size: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:  # noqa: A002
     """Normalize rows of ``size`` elements as channels of a batch, as up to 1.8."""
     rows = Tensor(np.ascontiguousarray(input.array).reshape(1, -1, size))
-    found = _batch_norm(rows, None, None, None, None, True, 0.0, eps, ERAS["1.0.0"])[0].array.reshape(input.array.shape)
-    for one, joined in ((weight, np.multiply), (bias, np.add)):
-        if one is not None:
-            found = joined(found, one.array)
-    return Tensor(found.astype(input.array.dtype))
+    result = _batch_norm(rows, None, None, None, None, True, 0.0, eps, ERAS["1.0.0"])[0].array.reshape(input.array.shape)
+    for tensor, joined in ((weight, np.multiply), (bias, np.add)):
+        if tensor is not None:
+            result = joined(result, tensor.array)
+    return Tensor(result.astype(input.array.dtype))
 
 
 def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, how: Roundings | None) -> tuple[Array, Array]:
@@ -232,8 +232,8 @@ def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, 
         count = np.float32(math.prod(x.shape[at] for at in dims))
         single = x.astype(FLOAT32)
         mean, squares = (
-            np.asarray(one.astype(FLOAT64).sum(axis=dims, keepdims=True)).astype(FLOAT32) / count
-            for one in (single, single * single)
+            np.asarray(item.astype(FLOAT64).sum(axis=dims, keepdims=True)).astype(FLOAT32) / count
+            for item in (single, single * single)
         )
         variance = squares - mean * mean
     else:
@@ -241,7 +241,7 @@ def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, 
         if not rows.shape[1]:
             return center, inverse
         lanes = 2 * LANES if x.dtype in HALVES else LANES  # 16-bit vectors have twice as many elements
-        mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how, lanes))
+        mean, variance = (moment.reshape(center.shape) for moment in moments_of(rows, how, lanes))
     lost = ~(np.isfinite(mean) & np.isfinite(variance))
     inverse = inverse.copy()
     inverse[lost] = 1 / np.sqrt(variance[lost])
@@ -264,17 +264,17 @@ def _layer_norm(
         )
     if x.dtype.kind in "iub":
         raise not_implemented("LayerNormKernelImpl", x.dtype)
-    for name, one in (("weight", weight), ("bias", bias)):
-        if one is not None and one.array.shape != shape:
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.array.shape != shape:
             raise fail(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(one.array.shape)} and normalized_shape = {list(shape)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and normalized_shape = {list(shape)}"
             )
-        if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
-            raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
+        if tensor is not None and tensor.array.dtype != x.dtype and x.dtype.itemsize > 2:
+            raise fail(f"expected scalar type {words(x.dtype)} but found {words(tensor.array.dtype)}")
     dims = tuple(range(x.ndim - len(shape), x.ndim))
     ordered = None
     if how is not None and x.size:
-        scale, shift = (None if one is None else one.array.reshape(-1) for one in (weight, bias))
+        scale, shift = (None if operand is None else operand.array.reshape(-1) for operand in (weight, bias))
         ordered = normed_rows(x.reshape(-1, math.prod(shape)), scale, shift, eps, how)
     if ordered is not None:
         one_each = x.shape[: dims[0]] + (1,) * len(shape)
@@ -304,8 +304,8 @@ def layer_norm_1_0(
     """Up to 1.1 inputs without rows are refused, and rows are normalized as channels of a batch, where only squares overflow."""
     if 0 in input.array.shape[: input.array.ndim - len(normalized_shape)]:
         raise fail("cannot reshape tensor of 0 elements into shape [1, 0, -1]")
-    found = layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
-    return found if not input.array.size else _of_channels(input, math.prod(normalized_shape), weight, bias, eps)
+    result = layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+    return result if not input.array.size else _of_channels(input, math.prod(normalized_shape), weight, bias, eps)
 
 
 @operator("aten::layer_norm", since="1.2.0")
@@ -399,8 +399,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
         )
     if list(x.shape[x.ndim - len(normalized_shape) :]) != list(normalized_shape) or len(normalized_shape) > x.ndim:
-        said = ", ".join(map(str, normalized_shape))
-        raise fail(f"Given normalized_shape=[{said}], expected input with shape [*{said}], but got input of size{list(x.shape)}")
+        message = ", ".join(map(str, normalized_shape))
+        raise fail(
+            f"Given normalized_shape=[{message}], expected input with shape [*{message}], but got input of size{list(x.shape)}"
+        )
     if weight is not None and list(weight.array.shape) != list(normalized_shape):
         raise fail(
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and normalized_shape = {list(normalized_shape)}"
@@ -439,26 +441,26 @@ def _group_norm(
         raise fail(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and num_groups={num_groups}"
         )
-    for name, one in (("weight", weight), ("bias", bias)):
-        if one is not None and one.array.shape != (channels,):
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.array.shape != (channels,):
             raise fail(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(one.array.shape)} and "
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(tensor.array.shape)} and "
                 f"input of shape {list(x.shape)}"
             )
-        if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
-            raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
+        if tensor is not None and tensor.array.dtype != x.dtype and x.dtype.itemsize > 2:
+            raise fail(f"expected scalar type {words(x.dtype)} but found {words(tensor.array.dtype)}")
     if x.dtype.kind in "iubc":
         raise not_implemented("GroupNormKernelImpl", x.dtype)
     if not x.size:
         return Tensor(x.copy())
     parts = x.reshape(batch, num_groups, channels // num_groups * math.prod(x.shape[2:]))
     factor, shift = (
-        np.asarray(other) if one is None else _for_channels(one.array.astype(FLOAT64), x)
-        for one, other in ((weight, 1.0), (bias, 0.0))
+        np.asarray(other) if item is None else _for_channels(item.array.astype(FLOAT64), x)
+        for item, other in ((weight, 1.0), (bias, 0.0))
     )
     if batches:
-        found = _of_channels(Tensor(parts), parts.shape[2], None, None, eps).array.astype(FLOAT64)
-        return Tensor((found.reshape(x.shape) * factor + shift).astype(x.dtype))
+        result = _of_channels(Tensor(parts), parts.shape[2], None, None, eps).array.astype(FLOAT64)
+        return Tensor((result.reshape(x.shape) * factor + shift).astype(x.dtype))
     if how is not None and x.dtype == FLOAT32 and (x.flags.c_contiguous or not is_formatted(x, CHANNELS_LAST)):
         return Tensor(_grouped(x, parts, weight, bias, eps, how))
     wide = parts.astype(FLOAT64)
@@ -489,7 +491,7 @@ def _grouped(x: Array, parts: Array, weight: Tensor | None, bias: Tensor | None,
         return np.asarray((centred * inverse.reshape(samples, groups, 1)).reshape(x.shape))
     channels = x.shape[1]
     by_group = (samples, groups, channels // groups)
-    mean, inverse = (np.broadcast_to(one.reshape(samples, groups, 1), by_group) for one in (mean, inverse))
+    mean, inverse = (np.broadcast_to(item.reshape(samples, groups, 1), by_group) for item in (mean, inverse))
     factor = inverse if weight is None else inverse * weight.array.reshape(by_group[1:])
     beta = np.zeros((), FLOAT32) if bias is None else bias.array.reshape(by_group[1:])
     shift = (fused if precise else plain)(-factor, mean, np.broadcast_to(beta, by_group))

@@ -76,11 +76,11 @@ def norm_of(
         return np.asarray(size.min(axis=dims, keepdims=keepdims))
     if p == 0:
         return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
-    if alone and all(size.shape[one] == 1 for one in dims):
+    if alone and all(size.shape[dim] == 1 for dim in dims):
         return np.asarray(size.sum(axis=dims, keepdims=keepdims))
     if p == 2 and array.dtype == FLOAT32 and not exact and dims == (array.ndim - 1,) and 0 < array.shape[-1] <= LARGEST:
-        found = np.sqrt(_squares(array, order))
-        return np.expand_dims(found, dims) if keepdims else np.asarray(found)
+        result = np.sqrt(_squares(array, order))
+        return np.expand_dims(result, dims) if keepdims else np.asarray(result)
     powers = size if p == 1 else size * size if p == 2 else size ** kind.type(p)
     if own and real in HALVES:
         total = _added_in_turn(powers.astype(real), dims, keepdims=keepdims).astype(FLOAT64)
@@ -108,16 +108,16 @@ def _squares(array: Array, order: int) -> Array:
         total = np.add.accumulate(lanes, axis=0)[-1]
     if order == IN_FOURS and beside:
         last = whole + (len(columns) - whole) // FOUR * FOUR
-        for one in columns[whole:last]:
-            total = total + one * one
+        for column in columns[whole:last]:
+            total = total + column * column
         whole = last
-    for one in columns[whole:]:
-        total = _fused_square(one, total)
+    for column in columns[whole:]:
+        total = _fused_square(column, total)
     return total
 
 
-def _fused_square(one: Array, total: Array) -> Array:
-    wider = one.astype(FLOAT64)
+def _fused_square(array: Array, total: Array) -> Array:
+    wider = array.astype(FLOAT64)
     return (wider * wider + total).astype(FLOAT32)
 
 
@@ -187,14 +187,14 @@ def norm_1_5(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool
     return _norm_1_1(self, p, dim, keepdim, dtype, FIRST)
 
 
-def _of_own_type(found: Tensor, dtype: np.dtype[Any], p: Scalar | None, *, some: bool) -> Tensor:
+def _of_own_type(tensor: Tensor, dtype: np.dtype[Any], p: Scalar | None, *, some: bool) -> Tensor:
     """Up to 1.7 the norm of complex numbers is complex, with an imaginary part of 0."""
-    found = _above_zero(found) if some and p is not None and float(p.real) == math.inf else found
-    return Tensor(found.array.astype(dtype)) if dtype.kind == "c" else found
+    tensor = _above_zero(tensor) if some and p is not None and float(p.real) == math.inf else tensor
+    return Tensor(tensor.array.astype(dtype)) if dtype.kind == "c" else tensor
 
 
-def _above_zero(found: Tensor) -> Tensor:
-    array = found.array
+def _above_zero(tensor: Tensor) -> Tensor:
+    array = tensor.array
     least = np.asarray(dtypes_finfo(array.dtype).smallest_normal, array.dtype)
     return Tensor(np.asarray(np.where(array < least, least, array)))
 
@@ -213,14 +213,14 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
     if array.dtype.kind in "iub":
         raise fail(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
     power, dims = 2.0 if p is None else float(p.real), axes(dim, array.ndim)
-    if (power < 0 or power == math.inf) and not all(array.shape[one] for one in dims):
+    if (power < 0 or power == math.inf) and not all(array.shape[item] for item in dims):
         if era.refuses:
             raise fail(
                 f"linalg.vector_norm cannot compute the {power:g} norm on an empty tensor because the operation does not have an identity"
             )
         return Tensor(np.zeros_like(array.sum(axis=dims, keepdims=keepdim), _real_type(array.dtype)))
     named = not array.ndim and dim is not None and dim != []  # a 0-dim tensor with a dimension is no row of one element
-    found = norm_of(
+    result = norm_of(
         array,
         power,
         dims,
@@ -230,7 +230,7 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
         exact=exact,
         order=era.order,
     )
-    return Tensor(found.astype(_real_type(array.dtype)))
+    return Tensor(result.astype(_real_type(array.dtype)))
 
 
 @functional("frobenius_norm")
@@ -271,11 +271,11 @@ def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
 @functional("dist", out=False, since="1.5.0")
 def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """Up to 1.7 the norm of the difference is computed as in :func:`norm_1_7`."""
-    found = dist_1_0(self, other, p)
+    result = dist_1_0(self, other, p)
     kind = common(self, other)[0].dtype
     if kind.kind == "c" and float(p.real) == 2:
         raise fail("norm with p=2 not supported for complex tensors")
-    return _of_own_type(found, kind, p, some=bool(self.array.size and other.array.size))
+    return _of_own_type(result, kind, p, some=bool(self.array.size and other.array.size))
 
 
 NAMED_IN_NORM = Release("2.0.0")
@@ -388,7 +388,7 @@ def _renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, *, alone: bool) 
         raise fail("renorm: non-positive-norm not supported")
     if array.ndim < 2:
         raise fail(f"renorm: input needs at least 2 dimensions, got {array.ndim} dimensions")
-    others = tuple(one for one in range(array.ndim) if one != at)
+    others = tuple(index for index in range(array.ndim) if index != at)
     size = norm_of(array, float(p.real), others, keepdims=True, alone=alone)
     limit = float(maxnorm.real)
     if not limit >= 0:

@@ -107,7 +107,7 @@ def _mirrored(array: Array, widths: list[tuple[int, int]], mode: str, first_padd
         Unsupported: elements out of bounds are read.
     """
     shape = [size + sum(pair) for size, pair in zip(array.shape, widths, strict=True)]
-    left = [one >= 1 for one in shape[first_padded:]]
+    left = [item >= 1 for item in shape[first_padded:]]
     if not (all(left) if every else any(left)) or min(shape) < 0:
         raise fail(f"input {list(array.shape)} is too small. Calculated output: {shape}")
     sized(*shape)

@@ -80,11 +80,11 @@ def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
 
 def _pieces(self: Tensor, at: int, sizes: list[int]) -> list[Tensor]:
     count_views(len(sizes))
-    lead, start, found = (slice(None),) * at, 0, []
-    for one in sizes:
-        found.append(of_view(self, self.array[(*lead, slice(start, start + one))]))
-        start += one
-    return found
+    lead, start, findings = (slice(None),) * at, 0, []
+    for size in sizes:
+        findings.append(of_view(self, self.array[(*lead, slice(start, start + size))]))
+        start += size
+    return findings
 
 
 @operator("aten::split", "aten::split_with_sizes", "aten::unsafe_split", "aten::unsafe_split_with_sizes")
@@ -97,7 +97,7 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_sizes: An
     at = axis(dim, array.ndim)
     count = array.shape[at]
     if wanted.__class__ is not int:
-        if sum(wanted) != count or any(one < 0 for one in wanted):
+        if sum(wanted) != count or any(size < 0 for size in wanted):
             raise fail(
                 f"split_with_sizes expects split_sizes to sum exactly to {count} (input tensor's size at dimension {at}), but got split_sizes={list(wanted)}"
             )
@@ -142,7 +142,7 @@ def tensor_split(
     if not self.array.ndim:
         raise fail("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = axis(dim, self.array.ndim)
-    wanted = next(one for one in (sections, indices, tensor_indices_or_sections) if one is not None)
+    wanted = next(item for item in (sections, indices, tensor_indices_or_sections) if item is not None)
     if wanted.__class__ is Tensor:
         wanted = wanted.array.tolist()
     count = self.array.shape[at]
@@ -193,12 +193,12 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, as the last dimension."""
     array = self.array
-    found = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
-    steps = tuple(step // array.itemsize for step in found.strides)
-    if not found.size:
-        return of_view(self, np.empty(found.shape, array.dtype))
-    shift = int(found.__array_interface__["data"][0] - array.__array_interface__["data"][0]) // array.itemsize
-    return self.as_strided(found.shape, steps, self.storage_offset + shift)  # numpy's own view is read-only
+    result = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
+    steps = tuple(step // array.itemsize for step in result.strides)
+    if not result.size:
+        return of_view(self, np.empty(result.shape, array.dtype))
+    shift = int(result.__array_interface__["data"][0] - array.__array_interface__["data"][0]) // array.itemsize
+    return self.as_strided(result.shape, steps, self.storage_offset + shift)  # numpy's own view is read-only
 
 
 @operator("aten::unfold")
@@ -222,7 +222,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 @operator("aten::flatten_dense_tensors", of="list")
 def flatten_dense_tensors(tensors: list[Tensor]) -> Tensor:
     """The elements of all tensors in one dimension."""
-    joined: Tensor = resolve("aten::cat")([Tensor(one.array.reshape(-1)) for one in tensors])
+    joined: Tensor = resolve("aten::cat")([Tensor(tensor.array.reshape(-1)) for tensor in tensors])
     return joined
 
 
@@ -233,17 +233,17 @@ def _unflattened(flat: Tensor, tensors: list[Tensor], *, shaped: bool) -> list[T
         shaped: whether a part without elements has the shape of its tensor.
     """
     count_views(len(tensors))
-    found, start = [], 0
-    for one in tensors:
-        count = one.numel
+    findings, start = [], 0
+    for tensor in tensors:
+        count = tensor.numel
         if not count:
-            found.append(Tensor(np.empty(one.shape if shaped else 0, flat.array.dtype)))
+            findings.append(Tensor(np.empty(tensor.shape if shaped else 0, flat.array.dtype)))
             continue
         if start + count > flat.array.size or flat.array.ndim != 1:
             raise fail(f"start ({start}) + length ({count}) exceeds dimension size ({flat.array.size}).")
-        found.append(of_view(flat, flat.array[start : start + count].reshape(one.shape)))
+        findings.append(of_view(flat, flat.array[start : start + count].reshape(tensor.shape)))
         start += count
-    return found
+    return findings
 
 
 operator("aten::unflatten_dense_tensors")(lambda flat, tensors: _unflattened(flat, tensors, shaped=False))

@@ -135,8 +135,8 @@ def _digamma(x: float) -> float:
     coefficients = (8.33333333333333333333e-2, -2.10927960927960927961e-2, 7.57575757575757575758e-3, -4.16666666666666666667e-3,
                     3.96825396825396825397e-3, -8.33333333333333333333e-3, 8.33333333333333333333e-2)  # fmt: skip
     series = 0.0
-    for one in coefficients:
-        series = series * inverse + one
+    for coefficient in coefficients:
+        series = series * inverse + coefficient
     return value + math.log(x) - 0.5 / x - inverse * series
 
 
@@ -152,7 +152,7 @@ def _erfinv(y: float) -> float:
     if w < 5:
         w -= 2.5
         start = 2.81022636e-08
-        for one in (
+        for item in (
             3.43273939e-07,
             -3.5233877e-06,
             -4.39150654e-06,
@@ -162,11 +162,11 @@ def _erfinv(y: float) -> float:
             0.246640727,
             1.50140941,
         ):
-            start = one + start * w
+            start = item + start * w
     else:
         w = math.sqrt(w) - 3
         start = -0.000200214257
-        for one in (
+        for item in (
             0.000100950558,
             0.00134934322,
             -0.00367342844,
@@ -176,7 +176,7 @@ def _erfinv(y: float) -> float:
             1.00167406,
             2.83297682,
         ):
-            start = one + start * w
+            start = item + start * w
     x = start * y
     for _ in range(3):
         x -= (math.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
@@ -189,8 +189,8 @@ def sigmoid_of(array: Array) -> Array:
         return 1 / (1 + np.exp(-array))
     if array.dtype == FLOAT64:
         return 1 / (1 + np.exp(-array))
-    one = np.ones((), FLOAT32)  # each step in float32, like torch
-    return (one / (one + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
+    item = np.ones((), FLOAT32)  # each step in float32, like torch
+    return (item / (item + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
 
 
 def _sinc(array: Array) -> Array:
@@ -463,8 +463,8 @@ def _zeta(s: float, q: Array) -> Array:
         a = np.where(a < 9.0, a + 1.0, a)
     total = total + a ** (1.0 - s) / (s - 1.0) + 0.5 * a**-s
     factor, power = s, a ** (-s - 1.0)
-    for k, one in enumerate(_BERNOULLI):
-        total = total + factor * power / one
+    for k, item in enumerate(_BERNOULLI):
+        total = total + factor * power / item
         factor *= (s + 2 * k + 1) * (s + 2 * k + 2)
         power = power / (a * a)
     pole = (q <= 0) & (q == np.floor(q))
@@ -520,14 +520,14 @@ def _bessel(order: int) -> Any:
             for k in range(1, 30):
                 term *= -(mu - (2 * k - 1) ** 2) / (k * 8 * size)
                 total += term
-            found = total / math.sqrt(2 * math.pi * size)
+            result = total / math.sqrt(2 * math.pi * size)
         else:
             term = total = (size / 2) ** order
             for k in range(1, 150):
                 term *= (size / 2) ** 2 / (k * (k + order))
                 total += term
-            found = total * math.exp(-size)
-        return -found if order and x < 0 else found
+            result = total * math.exp(-size)
+        return -result if order and x < 0 else result
 
     return function
 

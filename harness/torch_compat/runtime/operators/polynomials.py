@@ -143,12 +143,12 @@ def _register(name: str, function: Callable[[Number, int], Number]) -> None:
             raise not_implemented(f"{name}_cpu", kind)
         shape = broadcast(given, degrees)
         looped(math.prod(shape))
-        found = np.empty(shape, kind)
+        result = np.empty(shape, kind)
         both: tuple[Array, Array] = (np.broadcast_to(given, shape), np.broadcast_to(degrees, shape))
         with np.errstate(all="ignore"):
             for at in np.ndindex(*shape):
-                found[at] = of_one(both[0][at], both[1][at])
-        return Tensor(found)
+                result[at] = of_one(both[0][at], both[1][at])
+        return Tensor(result)
 
     functional(f"special_{name}")(call)
 

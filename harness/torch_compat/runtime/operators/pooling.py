@@ -25,10 +25,10 @@ INSIDE = 2
 
 def _count(size: int, k: int, p: int, s: int, d: int, ceil: bool, *, inside: bool) -> int:
     span = size + 2 * p - d * (k - 1) - 1
-    found = (span + (s - 1 if ceil else 0)) // s + 1
-    if ceil and (inside or p) and (found - 1) * s >= size + p:
-        found -= 1
-    return found
+    result = (span + (s - 1 if ceil else 0)) // s + 1
+    if ceil and (inside or p) and (result - 1) * s >= size + p:
+        result -= 1
+    return result
 
 
 def _prepared(
@@ -44,19 +44,19 @@ def _prepared(
     k = sizes(kernel_size, n)
     s = sizes(stride, n) if stride not in (None, [], ()) else k
     p, d = sizes(padding, n), sizes(dilation, n)
-    if any(one <= 0 for one in d):
+    if any(entry <= 0 for entry in d):
         raise fail(f"dilation should be greater than zero, but got {list(d)}")
-    if any(one <= 0 for one in s):
+    if any(entry <= 0 for entry in s):
         raise fail("stride should not be zero")
-    for one, size in zip(p, k, strict=True):
-        if one < 0 or one > size / 2:
+    for item, size in zip(p, k, strict=True):
+        if item < 0 or item > size / 2:
             raise fail(
-                f"pad should be at most half of effective kernel size, but got pad={one}, kernel_size={size} and dilation=1"
+                f"pad should be at most half of effective kernel size, but got pad={item}, kernel_size={size} and dilation=1"
             )
     out = tuple(
         _count(size, a, b, c, e, ceil_mode, inside=inside) for size, a, b, c, e in zip(full.shape[2:], k, p, s, d, strict=True)
     )
-    if any(one < 1 for one in out):
+    if any(entry < 1 for entry in out):
         raise fail(
             f"Given input size: ({'x'.join(map(str, full.shape[1:]))}). Calculated output size: ({'x'.join(map(str, (full.shape[1], *out)))}). Output size is too small"
         )
@@ -105,13 +105,13 @@ def _max_pool(
 
 def _starts(spatial: tuple[int, ...], p: tuple[int, ...], s: tuple[int, ...], d: tuple[int, ...], out: tuple[int, ...]) -> Array:
     """The flat index of each window's start, even beyond the tensor; for a window that starts before it, of the first position inside."""
-    found = np.zeros((1,) * len(out), INT64)
+    result = np.zeros((1,) * len(out), INT64)
     for at, (size, b, c, e, count) in enumerate(zip(spatial, p, s, d, out, strict=True)):
         looped(count)
         start = np.arange(count, dtype=INT64) * c - b
         start = np.where(start < 0, start + -(start // e) * e, start)
-        found = found * size + start.reshape([-1 if other == at else 1 for other in range(len(out))])
-    return found
+        result = result * size + start.reshape([-1 if other == at else 1 for other in range(len(out))])
+    return result
 
 
 def _max_pools() -> None:
@@ -151,7 +151,7 @@ def _avg_pool(
     if divisor_override == 0:
         raise fail("divisor must be not zero")
     spatial = full.shape[2:]
-    if n == LOOKED_AT and any(size < one for size, one in zip(spatial, k, strict=True)):
+    if n == LOOKED_AT and any(size < item for size, item in zip(spatial, k, strict=True)):
         raise fail(
             f"input image (T: {spatial[0]} H: {spatial[1]} W: {spatial[2]}) smaller than kernel size (kT: {k[0]} kH: {k[1]} kW: {k[2]})"
         )
@@ -167,7 +167,7 @@ def _avg_pool(
         counts_all.append([end - start for start, end in zip(starts, ends, strict=True)])
         inside = [min(end, size) - max(start, 0) for start, end in zip(starts, ends, strict=True)]
         counts_in.append(
-            inside if era == 0 else [max(one, 0) for one in inside]
+            inside if era == 0 else [max(item, 0) for item in inside]
         )  # up to 1.6 a window beyond the end has a negative count
     sized(*full.shape[:2], *out, *k)
     sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
@@ -204,10 +204,10 @@ def _quotient(total: Array, divisor: Array) -> Array:
 
 
 def _table(counts: list[list[int]]) -> Array:
-    found = np.ones((), INT64)
-    for one in counts:
-        found = np.multiply.outer(found, np.asarray(one, INT64))
-    return np.asarray(found)
+    result = np.ones((), INT64)
+    for count in counts:
+        result = np.multiply.outer(result, np.asarray(count, INT64))
+    return np.asarray(result)
 
 
 def _avg_pools() -> None:
@@ -241,10 +241,10 @@ def _adaptive(self: Tensor, output_size: Any, n: int) -> tuple[Array, bool, list
             f"adaptive_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(array.shape)}"
         )
     wanted = [
-        spatial[at] if one is None else one
-        for at, one in enumerate([output_size] * n if output_size.__class__ is int else output_size)
+        spatial[at] if item is None else item
+        for at, item in enumerate([output_size] * n if output_size.__class__ is int else output_size)
     ]
-    if any(one < 0 for one in wanted):
+    if any(item < 0 for item in wanted):
         raise fail("adaptive_pool: elements of output_size must be greater than or equal to 0")
     looped(math.prod(wanted) + sum(wanted), full.size // max(1, math.prod(wanted)))
     pieces = [
@@ -272,25 +272,29 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:
     if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
     if full.dtype.kind == "c" and full.size:  # a single output is a mean
-        if any(len(one) != 1 for one in pieces):
+        if any(len(piece) != 1 for piece in pieces):
             raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
         mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
         return Tensor(mean[0] if alone else mean)
-    if full.dtype == FLOAT32 and all(len(one) == 1 for one in pieces) and (n < 3 or Release(since) >= Release(MEAN_OF_VOLUMES)):
+    if (
+        full.dtype == FLOAT32
+        and all(len(piece) == 1 for piece in pieces)
+        and (n < 3 or Release(since) >= Release(MEAN_OF_VOLUMES))
+    ):
         averaged: Array = resolve("aten::mean", Release(since))(Tensor(full), list(range(-1, -n - 1, -1)), True).array
         return Tensor(averaged[0] if alone else averaged)
-    value: Array = np.empty((*full.shape[:2], *(len(one) for one in pieces)), full.dtype)
+    value: Array = np.empty((*full.shape[:2], *(len(piece) for piece in pieces)), full.dtype)
     if full.dtype == FLOAT32:
-        for place in _places(*(range(len(one)) for one in pieces)):
-            part = full[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
+        for place in _places(*(range(len(piece)) for piece in pieces)):
+            part = full[(slice(None), slice(None), *(piece[at] for piece, at in zip(pieces, place, strict=True)))]
             total = _one_by_one(part, part.shape[2:])
             for size in part.shape[2:]:
                 total = total / np.float32(size)
             value[(slice(None), slice(None), *place)] = total
         return Tensor(value[0] if alone else value)
     wide = full.astype(FLOAT64)
-    for place in _places(*(range(len(one)) for one in pieces)):
-        part = wide[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
+    for place in _places(*(range(len(piece)) for piece in pieces)):
+        part = wide[(slice(None), slice(None), *(piece[at] for piece, at in zip(pieces, place, strict=True)))]
         total = part.sum(axis=tuple(range(2, 2 + n))).astype(FLOAT64 if full.dtype == FLOAT64 else FLOAT32)  # may overflow
         value[(slice(None), slice(None), *place)] = (total / np.float64(math.prod(part.shape[2:]))).astype(full.dtype)
     return Tensor(value[0] if alone else value)
@@ -300,11 +304,11 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
     full, alone, pieces = _adaptive(self, output_size, n)
     spatial = full.shape[2:]
     numbers = np.arange(math.prod(spatial)).reshape(spatial)
-    shape = (*full.shape[:2], *(len(one) for one in pieces))
+    shape = (*full.shape[:2], *(len(piece) for piece in pieces))
     value: Array = np.empty(shape, full.dtype)
     where: Array = np.empty(shape, INT64)
-    for place in _places(*(range(len(one)) for one in pieces)):
-        cut = tuple(one[at] for one, at in zip(pieces, place, strict=True))
+    for place in _places(*(range(len(piece)) for piece in pieces)):
+        cut = tuple(piece[at] for piece, at in zip(pieces, place, strict=True))
         order = numbers[cut].reshape(-1)
         part = full[(slice(None), slice(None), *cut)].reshape(*full.shape[:2], order.size)
         if full.dtype.kind in "iu":
@@ -327,7 +331,7 @@ def _whole(self: Tensor, n: int, wanted: Any) -> Tensor:
     shape = self.array.shape
     if n == 1 and len(shape) != 3:
         raise fail(f"Expected 3-dimensional tensor, but got {len(shape)}-dimensional tensor for argument #1 'self'")
-    if 0 in shape and (n == 3 or wanted is None or any(one != 1 for one in (wanted if wanted.__class__ is list else [wanted]))):
+    if 0 in shape and (n == 3 or wanted is None or any(item != 1 for item in (wanted if wanted.__class__ is list else [wanted]))):
         raise fail(f"adaptive_pool{n}d(): expected input to have non-empty spatial dimensions, but input has sizes {list(shape)}")
     return self
 
@@ -371,9 +375,9 @@ def _starts_of(sample: Any, size: int, count: int, kernel: int, unit: Any) -> li
 
 def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_samples: Tensor, n: int) -> tuple[Tensor, Tensor]:
     array, samples = self.array, random_samples.array
-    for given, said in ((kernel_size, "kernel_size"), (output_size, "output_size")):
+    for given, message in ((kernel_size, "kernel_size"), (output_size, "output_size")):
         if given.__class__ is list and len(given) != n:
-            raise fail(f"fractional_max_pool{n}d: {said} must either be a single Int or tuple of {n} Ints")
+            raise fail(f"fractional_max_pool{n}d: {message} must either be a single Int or tuple of {n} Ints")
     k, wanted = sizes(kernel_size, n), sizes(output_size, n)
     name = f"fractional_max_pool{n}d"
     if array.ndim not in {n + 1, n + 2} or 0 in array.shape[array.ndim - n - 1 :]:
@@ -381,7 +385,7 @@ def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_sam
     alone = array.ndim == n + 1
     full = array[None] if alone else array
     spatial = full.shape[2:]
-    if any(one < 1 for one in (*k, *wanted)):
+    if any(item < 1 for item in (*k, *wanted)):
         raise fail(f"{name}: kernel_size and output_size should be greater than zero")
     for size, a, count in zip(spatial, k, wanted, strict=True):
         if count + a - 1 > size - (n == 3):  # 3-D pooling needs one more element
@@ -400,11 +404,11 @@ def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_sam
     order = range(n) if n == 3 else range(n)[::-1]  # in 2-D the first sample belongs to the width
     for plane in np.ndindex(*full.shape[:2]):
         begins = [
-            _starts_of(samples[(*plane, one)], size, count, a, unit)
-            for one, size, count, a in zip(order, spatial, wanted, k, strict=True)
+            _starts_of(samples[(*plane, index)], size, count, a, unit)
+            for index, size, count, a in zip(order, spatial, wanted, k, strict=True)
         ]
         for place in np.ndindex(*wanted):
-            cut = tuple(slice(one[at], one[at] + a) for one, at, a in zip(begins, place, k, strict=True))
+            cut = tuple(slice(begin[at], begin[at] + a) for begin, at, a in zip(begins, place, k, strict=True))
             part = full[plane][cut].reshape(-1)
             bad = np.flatnonzero(np.isnan(part))
             best = int(bad[-1]) if len(bad) else int(part.argmax())
@@ -421,10 +425,10 @@ def _fractional_pools() -> None:
             _n: int = n,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             """The maximum of windows whose distances depend on random numbers, and its index."""
-            found = _fractional(self, kernel_size, output_size, random_samples, _n)
+            result = _fractional(self, kernel_size, output_size, random_samples, _n)
             if output is None or indices is None:
-                return found
-            return into(output, found[0].array), into(indices, found[1].array)
+                return result
+            return into(output, result[0].array), into(indices, result[1].array)
 
         operator(f"aten::fractional_max_pool{n}d")(call)
 
@@ -471,7 +475,7 @@ def max_unpool3d(self: Tensor, indices: Tensor, output_size: list[int], stride: 
             raise fail(
                 f"There should be exactly three elements (depth, height, width) in {name}, but got: {len(given)} elements."
             )
-    if any(one <= 0 for one in stride):
+    if any(step <= 0 for step in stride):
         raise fail(f"strides should be greater than zero, but got stride: {list(stride)}")
     if len(output_size) != 3:
         raise fail(

@@ -106,7 +106,7 @@ def _truncated(value: Array, dtype: np.dtype[Any], least: np.dtype[Any] = INT32)
     Parameters:
         least: the smallest integer dtype that the processor converts to.
     """
-    word = max(dtype, least, key=lambda one: one.itemsize)
+    word = max(dtype, least, key=lambda item: item.itemsize)
     fits = np.abs(np.trunc(value)) < LIMITS[word]
     return np.where(fits, np.where(fits, value, 0).astype(word), np.iinfo(word).min).astype(word).astype(dtype)
 
@@ -170,12 +170,12 @@ def float_power(self: Operand, exponent: Operand) -> Tensor:
 @operator("aten::float_power_")
 def float_power_(self: Tensor, exponent: Operand) -> Tensor:
     """In place, the base must have the dtype of the result."""
-    found = float_power(self, exponent)
-    if found.dtype is not self.dtype:
+    tensor = float_power(self, exponent)
+    if tensor.dtype is not self.dtype:
         raise fail(
-            f"the base given to float_power_ has dtype {self.dtype.name} but the operation's result requires dtype {found.dtype.name}"
+            f"the base given to float_power_ has dtype {self.dtype.name} but the operation's result requires dtype {tensor.dtype.name}"
         )
-    return write(self, found.array)
+    return write(self, tensor.array)
 
 
 @functional("square", inplace=True)

@@ -54,10 +54,10 @@ def _in_texts(since: str, *, by_magnitude: bool) -> None:
         parts = self.split("{}")
         if len(parts) - 1 > len(args):
             raise raised("RuntimeError", "Too few arguments for format string: " + self)
-        made = [parts[0]]
+        results = [parts[0]]
         for part, arg in zip(parts[1:], args, strict=False):
-            made += [shown(arg, by_magnitude=by_magnitude), part]
-        return joined(made)
+            results += [shown(arg, by_magnitude=by_magnitude), part]
+        return joined(results)
 
     def percent_format(self: str, *args: Any) -> str:
         """``self % args``, for the few formats that torch supports."""
@@ -70,15 +70,15 @@ def _in_texts(since: str, *, by_magnitude: bool) -> None:
 
 
 def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> str:
-    made, left, used = [], self, 0
+    findings, left, used = [], self, 0
     while True:
         before, mark, left = left.partition("%")
-        made.append(before)
+        findings.append(before)
         if not mark:
             break
         code, left = left[:1], left[1:]
         if code == "%":
-            made.append("%")
+            findings.append("%")
             continue
         if used >= len(args):
             raise raised("RuntimeError", "Too few arguments for format string")
@@ -86,26 +86,26 @@ def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> 
         if code == "d":
             if value.__class__ not in {bool, int, float}:
                 raise raised("RuntimeError", f"%d requires a number, found a {type(value).__name__}")
-            made.append(str(int(value)))
+            findings.append(str(int(value)))
         elif code in {"f", "F", "e", "E", "g", "G"}:
             if value.__class__ not in {bool, int, float}:
                 raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
-            made.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch formats a 32-bit float
+            findings.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch formats a 32-bit float
         elif code == "s":
-            made.append(shown(value, by_magnitude=by_magnitude))
+            findings.append(shown(value, by_magnitude=by_magnitude))
         elif code == "c":
             if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
                 raise raised("RuntimeError", "%c requires a byte or a string")
-            made.append(value if isinstance(value, str) else chr(value))
+            findings.append(value if isinstance(value, str) else chr(value))
         elif code in {"x", "X", "o"}:
             if value.__class__ is not int:
                 raise raised("RuntimeError", f"%{code} requires an integer, found a {type(value).__name__}")
-            made.append(f"{value:{code}}")
+            findings.append(f"{value:{code}}")
         else:
             raise raised("RuntimeError", f"The specifier %{code} is not supported in TorchScript format strings")
     if used < len(args):
         raise raised("RuntimeError", "Too many arguments for format string")
-    return joined(made)
+    return joined(findings)
 
 
 _in_texts("1.0.0", by_magnitude=False)
@@ -168,12 +168,12 @@ def device_of(a: str, index: int | None = None) -> Device:
         raise raised("RuntimeError", "expected a device string and an optional index")
     kind = a.partition(":")[0]
     if kind not in DEVICE_TYPES:
-        said = (
+        message = (
             f"Expected one of cpu, cuda, ... device type at start of device string: {a[:80]}"
             if a
             else "Device string must not be empty"
         )
-        raise raised("RuntimeError", said)
+        raise raised("RuntimeError", message)
     return Device(a, index)
 
 
@@ -259,9 +259,9 @@ def is_cpu(a: Any) -> bool:
 @operator("prim::data", of="any", gradient=False)
 def data(a: Tensor) -> Tensor:
     """The same memory, detached from gradients."""
-    made = Tensor(_tensor(a).array)
-    made.is_detached = True
-    return made
+    tensor = Tensor(_tensor(a).array)
+    tensor.is_detached = True
+    return tensor
 
 
 @operator("prim::grad", of="any")
@@ -378,12 +378,12 @@ def hash_1_0(value: Any) -> int:
 def hash_of(value: Any) -> int:
     """The hash of a number or a string, as computed by the C++ library of the releases."""
     if value.__class__ is str:
-        found = text_hash(value)
+        result = text_hash(value)
     elif value.__class__ in {int, float, bool}:
-        found = number_hash(value, "<d")
+        result = number_hash(value, "<d")
     else:
         raise Unsupported("the reference reader supports hash() only for numbers and strings", code="operator")
-    return found - (1 << 64) if found >> 63 else found
+    return result - (1 << 64) if result >> 63 else result
 
 
 @operator("prim::name", of="any")

@@ -56,11 +56,11 @@ def _integers(numbers: Array, elements: np.dtype[Any], manner: _Manner) -> Array
     least, most = (int(bound) for bound in (np.iinfo(elements).min, np.iinfo(elements).max))
     narrow = elements.itemsize == 1
     with np.errstate(all="ignore"):
-        found = np.clip(numbers.astype(np.float64), least, most)
-    found = np.where(np.isnan(numbers), most if narrow and manner.nan_is_most else least, found)
+        result = np.clip(numbers.astype(np.float64), least, most)
+    result = np.where(np.isnan(numbers), most if narrow and manner.nan_is_most else least, result)
     if not narrow and not manner.saturates:
-        found = np.where(np.isinf(numbers), least, found)
-    return found.astype(elements)
+        result = np.where(np.isinf(numbers), least, result)
+    return result.astype(elements)
 
 
 def _per_tensor(since: str, manner: _Manner) -> None:
@@ -76,12 +76,12 @@ def _per_tensor(since: str, manner: _Manner) -> None:
             raise fail(manner.zero_above.format(zero_point))
         if zero_point < np.iinfo(elements).min:
             raise fail(manner.zero_below.format(zero_point))
-        found = _integers(_scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
+        result = _integers(_scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
         return OpaqueTensor(
             STRIDED,
             kind,
             self.shape,
-            {"elements": found, "scheme": "per_tensor_affine", "scale": scale, "zero_point": zero_point},
+            {"elements": result, "scheme": "per_tensor_affine", "scale": scale, "zero_point": zero_point},
         )
 
     operator("aten::quantize_per_tensor", since=since, gradient=False)(quantize_per_tensor)
@@ -161,11 +161,11 @@ def _per_channel(since: str, *, together: bool) -> None:
         with np.errstate(all="ignore"):
             scaled, offset = self.array * inverse, zeros.reshape(along).astype(np.float32)
             numbers = np.rint(offset + scaled) if together else offset + np.rint(scaled)
-        found = _integers(numbers, elements, MANNER_1_5)
+        result = _integers(numbers, elements, MANNER_1_5)
         if elements.itemsize == 1:
-            found[np.isnan(numbers)] = 0
+            result[np.isnan(numbers)] = 0
         parts = {"scales": Tensor(precise), "zero_points": Tensor(zeros), "axis": axis}
-        return OpaqueTensor(STRIDED, kind, self.shape, {"elements": found, "scheme": "per_channel_affine", **parts})
+        return OpaqueTensor(STRIDED, kind, self.shape, {"elements": result, "scheme": "per_channel_affine", **parts})
 
     operator("aten::quantize_per_channel", since=since, gradient=False)(quantize_per_channel)
 
@@ -278,8 +278,8 @@ def _fake(since: str, *, together: bool, of: frozenset[np.dtype[Any]] = FLOATS, 
             lost |= np.abs(numbers) >= 2.0**63
         number = precise.dtype.type
         with np.errstate(all="ignore"):
-            found = np.where(lost, number(quant_min), np.clip(numbers, number(quant_min), number(quant_max)))
-            return Tensor(cast((found - number(zero_point)) * number(np.float32(scale)), array.dtype))
+            result = np.where(lost, number(quant_min), np.clip(numbers, number(quant_min), number(quant_max)))
+            return Tensor(cast((result - number(zero_point)) * number(np.float32(scale)), array.dtype))
 
     operator("aten::fake_quantize_per_tensor_affine", since=since)(fake_quantize_per_tensor_affine)
 
@@ -325,7 +325,7 @@ def _compared(name: str) -> None:
     @operator(f"aten::{name}", of="opaque", gradient=False)
     def compare(self: OpaqueTensor, other: Any) -> Tensor:
         """Compare the numbers that the integers represent."""
-        if other.__class__ is not OpaqueTensor or any("zero_point" not in one.parts for one in (self, other)):
+        if other.__class__ is not OpaqueTensor or any("zero_point" not in operand.parts for operand in (self, other)):
             raise Unsupported(f"the reference reader does not support aten::{name} for these kinds of tensors", code="operator")
         return resolve(f"aten::{name}")(_dequantized(self), _dequantized(other))  # type: ignore[no-any-return]
 

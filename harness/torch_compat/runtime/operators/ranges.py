@@ -58,9 +58,9 @@ def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, 
     if not math.isfinite(step) and kind.kind in "iu":
         raise fail("value cannot be converted to type int64_t without overflow")
     if cut and kind == INT64:
-        start, end, step = (int(one) for one in (start, end, step))
+        start, end, step = (int(item) for item in (start, end, step))
     _directed(*(tuple(map(int, (start, end, step))) if cut and kind.kind in "iu" else (start, end, step)))
-    if all(one.__class__ is int for one in (start, end, step)):
+    if all(item.__class__ is int for item in (start, end, step)):
         return int(-((start - end) // step))
     return math.ceil((float(end) - float(start)) / float(step))
 
@@ -83,7 +83,7 @@ def _ranges() -> None:
             elif dtype is not None:
                 kind = dtypes.as_dtype(dtype).array  # type: ignore[union-attr]
             else:
-                kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else default_type()
+                kind = INT64 if whole and all(item.__class__ in {int, bool} for item in (start, end, step)) else default_type()
             if kind == BOOL or kind.kind == "c":
                 raise not_implemented("arange_cpu", kind)
             if finite and not math.isfinite(step.real):
@@ -111,7 +111,7 @@ _ranges()
 
 def _with_end(start: Scalar, end: Scalar, step: Scalar, dtype: Any, out: Tensor | None, *, strict: bool) -> Tensor:
     kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
-    whole = [int(one.real) for one in (start, end, step)] if kind.kind in "iu" else None
+    whole = [int(item.real) for item in (start, end, step)] if kind.kind in "iu" else None
     if strict or whole is None:
         _directed(start.real, end.real, step.real)
     if whole is not None:
@@ -308,7 +308,7 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
     unit = FLOAT64 if whole else kind
     low, high = checked_scalar(start, unit), checked_scalar(end, unit)
     if whole:
-        low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
+        low, high = (checked_scalar(item, kind).astype(unit) for item in (start, end))
     places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
     step = ((high - low) / count).astype(unit)
     if era == 0:

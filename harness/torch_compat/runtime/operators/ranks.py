@@ -49,9 +49,9 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tupl
 
 def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     """The element of a rank along a dimension, and its index; of equal elements, the one that :func:`_quickselect` finds."""
-    found, where = _one_of(array, order(array, at, descending=False), at, rank, True)
+    tensor, where = _one_of(array, order(array, at, descending=False), at, rank, True)
     rows, places = np.moveaxis(array, at, -1).reshape(-1, array.shape[at]), where.array
-    equal = (array == found.array) | ((array != array) & (found.array != found.array))  # noqa: PLR0124 - NaN
+    equal = (array == tensor.array) | ((array != array) & (tensor.array != tensor.array))  # noqa: PLR0124 - NaN
     several = np.moveaxis(equal.sum(axis=at, keepdims=True) > 1, at, -1).reshape(-1)
     if several.any():
         looped(int(several.sum()))
@@ -220,13 +220,13 @@ def _quantile(name: str, *, ignore: bool) -> None:
         if isinstance(q, Tensor) and q.array.dtype != array.dtype:
             raise fail(f"{name}() q tensor must be same dtype as the input tensor")
         wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
-        found = None if dim is None else axis(dim, array.ndim)
+        result = None if dim is None else axis(dim, array.ndim)
         if not array.ndim:
-            found, keepdim = None, False
+            result, keepdim = None, False
         function: Any = np.nanquantile if ignore else np.quantile
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "All-NaN slice")  # the result is NaN, and torch does not warn
-            values = function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)
+            values = function(array.astype(FLOAT64), wanted, axis=result, keepdims=keepdim, method=interpolation)
         return Tensor(np.asarray(values).astype(array.dtype))
 
     functional(name)(call)
@@ -248,7 +248,7 @@ def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Te
     values = array.reshape(-1) if dim is None else array
     there = np.maximum((~np.isnan(values)).sum(axis=at, keepdims=True) - 1, 0) // 2
     where = np.take_along_axis(order(values, at, descending=False), there, axis=at)
-    found = np.take_along_axis(values, where, axis=at)
+    result = np.take_along_axis(values, where, axis=at)
     if dim is None:
-        return Tensor(found.reshape(()).copy())
-    return (Tensor(found), Tensor(where)) if keepdim else (Tensor(found.squeeze(at)), Tensor(where.squeeze(at)))
+        return Tensor(result.reshape(()).copy())
+    return (Tensor(result), Tensor(where)) if keepdim else (Tensor(result.squeeze(at)), Tensor(where.squeeze(at)))

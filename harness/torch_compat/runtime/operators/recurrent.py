@@ -69,9 +69,9 @@ STEPS: dict[str, tuple[Any, int]] = {
 
 def _weights(params: list[Tensor], has_biases: bool, projected: bool, layer: int, width: int) -> tuple[Gates, Array | None]:
     first = layer * width
-    found = [exact(one.array) for one in params[first : first + width]]
-    projection = found[-1] if projected else None
-    return (found[0], found[1], found[2] if has_biases else None, found[3] if has_biases else None), projection
+    results = [exact(param.array) for param in params[first : first + width]]
+    projection = results[-1] if projected else None
+    return (results[0], results[1], results[2] if has_biases else None, results[3] if has_biases else None), projection
 
 
 def _run(
@@ -79,14 +79,14 @@ def _run(
 ) -> tuple[list[Array], State]:
     """Run one layer in one direction over steps; later steps may have fewer rows."""
     outputs: list[Array] = [np.empty(0)] * len(steps)
-    whole = tuple(one.copy() for one in state)
+    whole = tuple(item.copy() for item in state)
     order = range(len(steps) - 1, -1, -1) if back else range(len(steps))
     for at in order:
         rows = len(steps[at])
-        found = step(steps[at], tuple(one[:rows] for one in whole), w, projection)
-        for old, new in zip(whole, found, strict=True):
+        result = step(steps[at], tuple(item[:rows] for item in whole), w, projection)
+        for old, new in zip(whole, result, strict=True):
             old[:rows] = new
-        outputs[at] = found[0].copy()
+        outputs[at] = result[0].copy()
     return outputs, whole
 
 
@@ -105,16 +105,16 @@ def _layers(
     final: list[list[Array]] = [[] for _ in states]
     looped(num_layers * directions * len(steps))
     for layer in range(num_layers):
-        found = []
+        results = []
         for direction in range(directions):
             place = layer * directions + direction
             w, projection = _weights(params, has_biases, projected, place, width)
-            outputs, last = _run(step, steps, tuple(one[place] for one in states), w, projection, back=direction == 1)
-            found.append(outputs)
-            for whole, one in zip(final, last, strict=True):
-                whole.append(one)
-        steps = [np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)] if directions == 2 else found[0]
-    return steps, [np.stack(one) for one in final]
+            outputs, last = _run(step, steps, tuple(state[place] for state in states), w, projection, back=direction == 1)
+            results.append(outputs)
+            for whole, item in zip(final, last, strict=True):
+                whole.append(item)
+        steps = [np.concatenate(parts, axis=-1) for parts in zip(*results, strict=True)] if directions == 2 else results[0]
+    return steps, [np.stack(entry) for entry in final]
 
 
 def _check(kind: str, x: Array, params: list[Tensor], hidden: list[Array]) -> None:
@@ -125,9 +125,9 @@ def _check(kind: str, x: Array, params: list[Tensor], hidden: list[Array]) -> No
         raise fail(f"input must have the type {words(first.dtype)}, got type {words(x.dtype)}")
     if x.shape[-1] != first.shape[1]:
         raise fail(f"input.size(-1) must be equal to input_size. Expected {first.shape[1]}, got {x.shape[-1]}")
-    for one in hidden:
-        if one.dtype != x.dtype:
-            raise fail(f"hidden state has the type {words(one.dtype)}, the input {words(x.dtype)}")
+    for item in hidden:
+        if item.dtype != x.dtype:
+            raise fail(f"hidden state has the type {words(item.dtype)}, the input {words(x.dtype)}")
 
 
 def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
@@ -154,18 +154,18 @@ def _check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: b
     """
     if x.ndim == 1 and (rows or kind in {"gru", "lstm"}):
         raise raised("IndexError", "Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    for one in hidden:
-        if one.shape[-1] != width:
-            raise fail(f"hidden has inconsistent hidden_size: got {one.shape[-1]}, expected {width}")
-        if one.ndim == x.ndim and one.shape[:-1] != x.shape[:-1] and (rows or x.shape[0] != 1):
-            raise fail(f"Input batch size {x.shape[0]} doesn't match hidden batch size {one.shape[0]}")
+    for array in hidden:
+        if array.shape[-1] != width:
+            raise fail(f"hidden has inconsistent hidden_size: got {array.shape[-1]}, expected {width}")
+        if array.ndim == x.ndim and array.shape[:-1] != x.shape[:-1] and (rows or x.shape[0] != 1):
+            raise fail(f"Input batch size {x.shape[0]} doesn't match hidden batch size {array.shape[0]}")
 
 
 def _network(kind: str) -> None:
     _, count = STEPS[kind]
 
     def of(hx: Any) -> list[Array]:
-        return [one.array for one in hx] if count == 2 else [hx.array]
+        return [tensor.array for tensor in hx] if count == 2 else [hx.array]
 
     def padded(
         input: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,  # noqa: A002
@@ -183,10 +183,10 @@ def _network(kind: str) -> None:
             raise fail("Expected sequence length to be larger than 0 in RNN")
         _check_width(kind, hidden[0], params)
         steps, final = _layers(
-            kind, list(wide), [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
+            kind, list(wide), [exact(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional
         )
         output = np.stack(steps).astype(x.dtype)
-        return Tensor(output.swapaxes(0, 1) if batch_first else output), *(Tensor(one.astype(x.dtype)) for one in final)
+        return Tensor(output.swapaxes(0, 1) if batch_first else output), *(Tensor(item.astype(x.dtype)) for item in final)
 
     def packed(
         data: Tensor, batch_sizes: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
@@ -199,9 +199,9 @@ def _network(kind: str) -> None:
         wide = exact(x)
         pieces = [wide[a:b] for a, b in pairwise(bounds)]
         steps, final = _layers(
-            kind, pieces, [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
+            kind, pieces, [exact(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional
         )
-        return Tensor(np.concatenate(steps).astype(x.dtype)), *(Tensor(one.astype(x.dtype)) for one in final)
+        return Tensor(np.concatenate(steps).astype(x.dtype)), *(Tensor(item.astype(x.dtype)) for item in final)
 
     def call(*args: Any, **keywords: Any) -> tuple[Tensor, ...]:
         is_packed = "data" in keywords or "batch_sizes" in keywords or (len(args) > 3 and args[3].__class__ is list)
@@ -218,9 +218,9 @@ def _network(kind: str) -> None:
         hidden = of(hx)
         _check(kind, x, [w_ih], hidden)
         _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=_rows)
-        gates = tuple(None if one is None else exact(one.array) for one in (w_ih, w_hh, b_ih, b_hh))
-        found = [Tensor(one.astype(x.dtype)) for one in step(exact(x), tuple(exact(one) for one in hidden), gates)]
-        return tuple(found) if count == 2 else found[0]
+        gates = tuple(None if tensor is None else exact(tensor.array) for tensor in (w_ih, w_hh, b_ih, b_hh))
+        results = [Tensor(item.astype(x.dtype)) for item in step(exact(x), tuple(exact(item) for item in hidden), gates)]
+        return tuple(results) if count == 2 else results[0]
 
     def of_rows(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
         """Since 1.9 the input must have as many rows as the hidden state."""
@@ -258,7 +258,7 @@ def mkldnn_rnn_layer(
     gates: Gates = (exact(weight0.array), exact(weight1.array), *biases)
     looped(len(x))
     outputs, state = _run(_lstm_step, list(exact(x)), (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
-    last = (Tensor(one[np.newaxis].astype(x.dtype)) for one in state)
+    last = (Tensor(item[np.newaxis].astype(x.dtype)) for item in state)
     return Tensor(np.stack(outputs).astype(x.dtype)), *last, Tensor(np.empty(0, np.uint8))
 
 

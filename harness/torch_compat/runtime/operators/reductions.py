@@ -66,7 +66,7 @@ def sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
 
 def once(dim: Any, ndim: int) -> Any:
     """Remove repeated dimensions of a list; up to 1.6 a dimension may occur twice."""
-    return list(dict.fromkeys(axis(one, ndim) for one in dim)) if dim.__class__ is list else dim
+    return list(dict.fromkeys(axis(item, ndim) for item in dim)) if dim.__class__ is list else dim
 
 
 @functional("sum", out_type=True)
@@ -99,23 +99,23 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     """1.0 does not convert integers, even if a dtype is requested, and fills means over empty dimensions with its own NaN."""
     if self.array.dtype.kind in "iub":
         raise fail(f"Can only calculate the mean of floating types. Got {words(self.array.dtype)} instead.")
-    found = mean_1_1(self, dim, keepdim, dtype=dtype)
-    if not self.array.size and found.array.size:
-        found.array[...] = np.nan
-    return found
+    tensor = mean_1_1(self, dim, keepdim, dtype=dtype)
+    if not self.array.size and tensor.array.size:
+        tensor.array[...] = np.nan
+    return tensor
 
 
 @functional("mean", out_type=True, since="1.1.0")
 def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Up to 1.6 a dimension may occur twice; it is summed once, but the sum is divided by its size twice."""
-    found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # refuses inputs without a mean
-    total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
+    result = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # refuses inputs without a mean
+    total = sum_1_0(self, dim, keepdim, dtype=result.dtype.code).array
     given = dim if dim.__class__ is list and dim and self.array.ndim else axes(dim, self.array.ndim)
-    count = math.prod(self.array.shape[one] for one in given)
-    twice = len({one % self.array.ndim for one in given}) < len(given) if self.array.ndim else False
+    count = math.prod(self.array.shape[item] for item in given)
+    twice = len({item % self.array.ndim for item in given}) < len(given) if self.array.ndim else False
     if count and (twice or total.dtype == FLOAT32):
         return Tensor(np.asarray(wide(total) / np.asarray(count, wide(total).dtype)).astype(total.dtype))
-    return found
+    return result
 
 
 @functional("mean", out_type=True, since="1.7.0")
@@ -127,12 +127,12 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             + words(array.dtype)
         )
-    found = axes(dim, array.ndim)
-    count = math.prod(array.shape[one] for one in found)
-    ordered = ordered_sum(array, found, keepdims=keepdim)
+    result = axes(dim, array.ndim)
+    count = math.prod(array.shape[number] for number in result)
+    ordered = ordered_sum(array, result, keepdims=keepdim)
     if ordered is not None:
         return Tensor(ordered / np.asarray(count, array.dtype))
-    total = wide(exact_sum(wide(array), found, keepdims=keepdim))  # may overflow
+    total = wide(exact_sum(wide(array), result, keepdims=keepdim))  # may overflow
     exact = total.astype(np.complex128 if total.dtype.kind == "c" else FLOAT64)
     return Tensor((exact / np.asarray(float(count))).astype(array.dtype))
 
@@ -163,20 +163,20 @@ def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
         )
     if "c" in {self.array.dtype.kind, array.dtype.kind}:
         raise fail("nansum does not support complex inputs")
-    found = axes(dim, array.ndim)
+    result = axes(dim, array.ndim)
     there = ~np.isnan(array)
-    total = exact_sum(np.where(there, array, np.zeros((), array.dtype)), found, keepdims=keepdim)
-    return Tensor(np.asarray(total.astype(FLOAT64) / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
+    total = exact_sum(np.where(there, array, np.zeros((), array.dtype)), result, keepdims=keepdim)
+    return Tensor(np.asarray(total.astype(FLOAT64) / there.sum(axis=result, keepdims=keepdim)).astype(array.dtype))
 
 
 @functional("prod", out_type=True)
 def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Products of integers and bools are int64."""
     array = cast(self.array, sum_type(self.array, dtype))
-    found = axes(dim, array.ndim)
+    result = axes(dim, array.ndim)
     if array.dtype == FLOAT32 or array.dtype in HALVES:
-        return Tensor(ordered_product(array, found, keepdims=keepdim))
-    return Tensor(np.asarray(array.prod(axis=found, keepdims=keepdim, dtype=array.dtype)).astype(array.dtype))
+        return Tensor(ordered_product(array, result, keepdims=keepdim))
+    return Tensor(np.asarray(array.prod(axis=result, keepdims=keepdim, dtype=array.dtype)).astype(array.dtype))
 
 
 # ------------------------------------------------------------------------------------------------------------- extremes
@@ -236,7 +236,7 @@ def of_nothing(name: str, array: Array, at: int, *, keepdim: bool) -> tuple[Tens
     if array.size:
         return None
     refuse_no_places(name, array, at)
-    shape = tuple(1 if one == at and keepdim else size for one, size in enumerate(array.shape) if one != at or keepdim)
+    shape = tuple(1 if item == at and keepdim else size for item, size in enumerate(array.shape) if item != at or keepdim)
     return Tensor(np.empty(shape, array.dtype)), Tensor(np.empty(shape, INT64))
 
 
@@ -273,11 +273,11 @@ def _extreme_of_all(array: Array, *, largest: bool) -> Tensor:
 
 def _extreme(array: Array, dims: Any, *, largest: bool, keepdims: bool = False) -> Array:
     """The extreme over dimensions; NaN if there is one."""
-    found = (array.max if largest else array.min)(axis=dims, keepdims=keepdims)
+    result = (array.max if largest else array.min)(axis=dims, keepdims=keepdims)
     if array.dtype.kind == "V":  # NumPy does not handle NaN of bfloat16
         widened = array.astype(FLOAT32)
         return np.asarray((widened.max if largest else widened.min)(axis=dims, keepdims=keepdims)).astype(array.dtype)
-    return np.asarray(found)
+    return np.asarray(result)
 
 
 def _of_one_type(a: Tensor, b: Tensor) -> tuple[Array, Array]:
@@ -314,7 +314,7 @@ def _extremes(name: str, *, largest: bool) -> None:
             if dim is None:
                 result = _extreme_of_all(self.array, largest=largest)
                 return result if out is None else into(out, result.array)
-            at_end = last and all(one.array.flags.c_contiguous for one in (self, *(out or ())))
+            at_end = last and all(tensor.array.flags.c_contiguous for tensor in (self, *(out or ())))
             result = _extreme_along(self, dim, keepdim, largest=largest, last=at_end, some=Release(since) < MAY_BE_EMPTY)
             return result if out is None else (into(out[0], result[0].array), into(out[1], result[1].array))
 
@@ -365,14 +365,14 @@ def _along_dims(name: str, *, largest: bool) -> None:
 
     def call(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:  # type: ignore[assignment]
         array = self.array
-        found = axes(dim, array.ndim)
+        result = axes(dim, array.ndim)
         if array.dtype.kind == "c" and array.size:
             raise not_implemented(f"{'max' if largest else 'min'}_values_cpu", array.dtype)
-        for one in found:
-            refuse_no_places(name, array, one)
+        for number in result:
+            refuse_no_places(name, array, number)
         if not array.ndim:
             return Tensor(array.copy())
-        return Tensor(_extreme(array, found, largest=largest, keepdims=keepdim))
+        return Tensor(_extreme(array, result, largest=largest, keepdims=keepdim))
 
     functional(name)(version_1_7)
     functional(name, since="1.9.0")(call)
@@ -388,11 +388,11 @@ def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> t
     array = self.array
     if array.dtype.kind == "c":
         raise not_implemented("aminmax_cpu", array.dtype)
-    found = axes(dim, array.ndim)
-    for one in found:
-        refuse_no_places("aminmax", array, one)
-    return Tensor(_extreme(array, found, largest=False, keepdims=keepdim)), Tensor(
-        _extreme(array, found, largest=True, keepdims=keepdim)
+    result = axes(dim, array.ndim)
+    for number in result:
+        refuse_no_places("aminmax", array, number)
+    return Tensor(_extreme(array, result, largest=False, keepdims=keepdim)), Tensor(
+        _extreme(array, result, largest=True, keepdims=keepdim)
     )
 
 
@@ -433,24 +433,24 @@ def count_nonzero(self: Tensor, dim: Dims = None) -> Tensor:
 def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, computed in a numerically stable way."""
     array = floating(self.array)
-    found = axes(dim, array.ndim)
+    result = axes(dim, array.ndim)
     if dim.__class__ is list and not dim and array.ndim and array.size and not keepdim:
         whole = [1] * array.ndim
         raise fail(f"output with shape [] doesn't match the broadcast shape {whole}")
     x = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
     if array.dtype.kind == "c":
-        value = np.log(np.exp(x).sum(axis=found, keepdims=keepdim))
+        value = np.log(np.exp(x).sum(axis=result, keepdims=keepdim))
         return Tensor(np.asarray(value).astype(array.dtype))
     if not x.size:
-        return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
-    most = x.max(axis=found, keepdims=True)
+        return Tensor(np.asarray(np.log(np.exp(x).sum(axis=result, keepdims=keepdim))).astype(array.dtype))
+    most = x.max(axis=result, keepdims=True)
     most = np.where(np.isinf(most), 0.0, most)
     if array.dtype == FLOAT32:  # each step in float32, like torch
-        total = exact_sum(np.exp((array - most.astype(FLOAT32)).astype(FLOAT64)).astype(FLOAT32), found, keepdims=True)
+        total = exact_sum(np.exp((array - most.astype(FLOAT32)).astype(FLOAT64)).astype(FLOAT32), result, keepdims=True)
         value = np.log(total.astype(FLOAT64)).astype(FLOAT32) + most.astype(FLOAT32)
-        return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))))
-    value = np.log(np.exp(x - most).sum(axis=found, keepdims=True)) + most
-    return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))).astype(array.dtype))
+        return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=result)))))
+    value = np.log(np.exp(x - most).sum(axis=result, keepdims=True)) + most
+    return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=result)))).astype(array.dtype))
 
 
 functional("special_logsumexp")(logsumexp)
@@ -464,8 +464,8 @@ def trace_1_0(self: Tensor) -> Tensor:
     """Up to 1.7 an empty matrix is refused, and sums of integers keep their dtype, in which they wrap."""
     if self.array.ndim == 2 and not self.array.size:
         raise fail("invalid argument 1: expected a matrix")
-    found = trace(self)
-    return Tensor(found.array.astype(self.array.dtype)) if self.array.dtype.kind in "iu" else found
+    tensor = trace(self)
+    return Tensor(tensor.array.astype(self.array.dtype)) if self.array.dtype.kind in "iu" else tensor
 
 
 @operator("aten::trace", since="1.8.0")
@@ -484,9 +484,9 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
     if not size:
         return Tensor(exact_sum(cast(array, sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
     lead = array.ndim - len(size)
-    if lead < 0 or any(one not in {1, have} for one, have in zip(size, array.shape[lead:], strict=True)):
+    if lead < 0 or any(number not in {1, have} for number, have in zip(size, array.shape[lead:], strict=True)):
         raise fail(f"size {{{list(size)}}} is not expandable to size {{{list(array.shape)}}}.")
-    dims = (*range(lead), *(lead + at for at, one in enumerate(size) if one == 1 and array.shape[lead + at] != 1))
+    dims = (*range(lead), *(lead + at for at, number in enumerate(size) if number == 1 and array.shape[lead + at] != 1))
     return Tensor(exact_sum(cast(array, sum_type(array, None)), dims, keepdims=True).reshape(tuple(size))) if dims else self
 
 
@@ -512,7 +512,7 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     if not n and prepend is None and append is None:
         return Tensor(self.array.copy())
     at = axis(dim, self.array.ndim)
-    parts = [one.array for one in (prepend, self, append) if one is not None]
+    parts = [tensor.array for tensor in (prepend, self, append) if tensor is not None]
     array = np.concatenate(parts, axis=at) if len(parts) > 1 else self.array
     times = min(n, array.shape[at] + 1)
     looped(times, array.size)
@@ -545,8 +545,8 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
     at = axis(dim, y.array.ndim)
     if not y.array.shape[at]:
         return _trapz(y, x, dx, dim)
-    for name, one in (("y", y), ("x", x)):
-        if one.__class__ is Tensor and one.array.dtype.kind == "b":
+    for name, tensor in (("y", y), ("x", x)):
+        if tensor.__class__ is Tensor and tensor.array.dtype.kind == "b":
             raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
     return _trapz(y, x, dx, dim)
 
@@ -561,7 +561,7 @@ def places_of(where: str, x: Tensor, array: Array, at: int) -> Array:
     if places.ndim == 1:
         if len(places) != array.shape[at]:
             raise fail(f"{where}: There must be one `x` value for each sample point")
-        return places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
+        return places.reshape([-1 if index == at else 1 for index in range(array.ndim)])
     return places.reshape((1,) * max(0, array.ndim - places.ndim) + places.shape)
 
 
@@ -582,7 +582,7 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         left, right = (np.take(array, range(start, array.shape[at] - 1 + start), axis=at) for start in (0, 1))
         places = places_of("trapezoid", x, array, at)
         areas = np.diff(places, axis=at) * (left + right)
-        whole = [one.dtype.kind in "iu" for one in (array, places)]
+        whole = [item.dtype.kind in "iu" for item in (array, places)]
         kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
         wide = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
         total = np.asarray(areas.sum(axis=at, dtype=INT64 if areas.dtype.kind in "iu" else wide) / 2)  # integers wrap around

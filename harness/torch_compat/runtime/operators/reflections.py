@@ -16,31 +16,31 @@ __all__ = ["reflected", "reflectors"]
 
 def reflectors(matrices: Array) -> tuple[Array, Array]:
     """Same as geqrf: R on and above the diagonal, the vectors of the reflections below it, and the factor of each reflection."""
-    found = matrices.copy()
-    rows, wide = found.shape[-2:]
+    array = matrices.copy()
+    rows, wide = array.shape[-2:]
     count = min(rows, wide)
-    taus = np.zeros((*found.shape[:-2], count), found.dtype)
-    for k in range(looped(count, found.size)):
-        first, rest = found[..., k, k].copy(), found[..., k + 1 :, k]
+    taus = np.zeros((*array.shape[:-2], count), array.dtype)
+    for k in range(looped(count, array.size)):
+        first, rest = array[..., k, k].copy(), array[..., k + 1 :, k]
         length = np.sqrt(np.abs(first) ** 2 + (np.abs(rest) ** 2).sum(axis=-1))
         still = ((rest == 0).all(axis=-1)) & (first.imag == 0)
         beta = np.where(still, first.real, -np.copysign(length, first.real))
         with np.errstate(all="ignore"):
             taus[..., k] = np.where(still, 0, (beta - first) / np.where(still, 1, beta))
             rest = np.where(still[..., None], 0, rest / np.where(still, 1, first - beta)[..., None])
-        reflection = np.concatenate([np.ones((*found.shape[:-2], 1), found.dtype), rest], axis=-1)[..., None]
-        below = found[..., k:, k + 1 :]
-        found[..., k:, k + 1 :] = below - taus[..., k].conj()[..., None, None] * reflection * (
+        reflection = np.concatenate([np.ones((*array.shape[:-2], 1), array.dtype), rest], axis=-1)[..., None]
+        below = array[..., k:, k + 1 :]
+        array[..., k:, k + 1 :] = below - taus[..., k].conj()[..., None, None] * reflection * (
             transposed(reflection).conj() @ below
         )
-        found[..., k, k] = beta
-        found[..., k + 1 :, k] = rest
-    return found, taus
+        array[..., k, k] = beta
+        array[..., k + 1 :, k] = rest
+    return array, taus
 
 
 def reflected(factors: Array, taus: Array, target: Array, *, adjoint: bool) -> Array:
     """Multiply matrices from the left by a product of reflections."""
-    found = target.copy()
+    result = target.copy()
     rows = factors.shape[-2]
     count = taus.shape[-1]
     for step in range(looped(count, target.size)):
@@ -48,9 +48,9 @@ def reflected(factors: Array, taus: Array, target: Array, *, adjoint: bool) -> A
         below = factors[..., k + 1 :, k]
         reflection = np.concatenate([np.ones((*factors.shape[:-2], 1), factors.dtype), below], axis=-1)[..., None]
         tau = (taus[..., k].conj() if adjoint else taus[..., k])[..., None, None]
-        part = found[..., k:rows, :]
-        found[..., k:rows, :] = part - tau * reflection * multiplied(transposed(reflection).conj(), part)
-    return found
+        part = result[..., k:rows, :]
+        result[..., k:rows, :] = part - tau * reflection * multiplied(transposed(reflection).conj(), part)
+    return result
 
 
 def _one_matrix(*arrays: Array, floats: bool = False) -> None:
@@ -90,8 +90,8 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     """QR as LAPACK stores it."""
     array = self.array
     floating_matrices("torch.geqrf", array)
-    found, taus = reflectors(only_finite(decomposed(array)))
-    return Tensor(columns(found.astype(array.dtype))), Tensor(taus.astype(array.dtype))
+    result, taus = reflectors(only_finite(decomposed(array)))
+    return Tensor(columns(result.astype(array.dtype))), Tensor(taus.astype(array.dtype))
 
 
 def _product(where: str, factors: Array, taus: Array) -> Tensor:
@@ -112,8 +112,8 @@ def _product(where: str, factors: Array, taus: Array) -> Tensor:
         raise fail(f"{where}: tau dtype {words(taus.dtype)} does not match input dtype {words(factors.dtype)}")
     floating_matrices(where, factors)
     start = np.broadcast_to(np.eye(*factors.shape[-2:], dtype=exact(factors).dtype), factors.shape)
-    found = reflected(decomposed(factors), exact(taus), start, adjoint=False)
-    return Tensor(columns(found.astype(factors.dtype)))
+    result = reflected(decomposed(factors), exact(taus), start, adjoint=False)
+    return Tensor(columns(result.astype(factors.dtype)))
 
 
 @functional("linalg_householder_product")
@@ -188,17 +188,17 @@ def ormqr_1_9(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, t
     floating_matrices(where, factors)
     wide, given, scale = decomposed(factors), exact(other), exact(taus)
     if left:
-        found = reflected(wide, scale, given, adjoint=transpose)
+        result = reflected(wide, scale, given, adjoint=transpose)
     else:
-        found = transposed(reflected(wide, scale, transposed(given).conj(), adjoint=not transpose)).conj()
-    return Tensor(columns(found.astype(factors.dtype)))
+        result = transposed(reflected(wide, scale, transposed(given).conj(), adjoint=not transpose)).conj()
+    return Tensor(columns(result.astype(factors.dtype)))
 
 
 @functional("ormqr", since="2.8.0")
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """As of 2.8 there must be as many reflections as possible."""
-    found = ormqr_1_9(self, input2, input3, left, transpose)
+    result = ormqr_1_9(self, input2, input3, left, transpose)
     count = min(input3.array.shape[-2 if left else -1], self.array.shape[-1])
     if input2.array.shape[-1] != count:
         raise fail(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])")
-    return found
+    return result

@@ -183,15 +183,15 @@ def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
     array = self.array
     if array.dtype.kind in "bc":
         raise not_implemented("clamp_cpu", array.dtype)
-    kind = dtypes.result_type([one for one in (self, low, high) if one.__class__ is Tensor]).array
+    kind = dtypes.result_type([item for item in (self, low, high) if item.__class__ is Tensor]).array
     bounds = [
-        None if one is None else (cast(one.array, kind) if one.__class__ is Tensor else checked_scalar(one, array.dtype))
-        for one in (low, high)
+        None if item is None else (cast(item.array, kind) if item.__class__ is Tensor else checked_scalar(item, array.dtype))
+        for item in (low, high)
     ]
-    for one in (low, high):
-        if one.__class__ is Tensor and not can_cast(one.array.dtype, array.dtype):
-            raise fail(f"result type {words(one.array.dtype)} can't be cast to the desired output type {words(array.dtype)}")
-    broadcast(array, *(one.array for one in (low, high) if one.__class__ is Tensor))
+    for tensor in (low, high):
+        if tensor.__class__ is Tensor and not can_cast(tensor.array.dtype, array.dtype):
+            raise fail(f"result type {words(tensor.array.dtype)} can't be cast to the desired output type {words(array.dtype)}")
+    broadcast(array, *(item.array for item in (low, high) if item.__class__ is Tensor))
     return Tensor(cast(_cut(cast(array, kind), *bounds, low_wins=low_wins), array.dtype))
 
 
@@ -202,7 +202,7 @@ def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bou
         element: converts a numeric bound to an element.
     """
     _nothing(low, high)
-    parts = [one for one in (self, low, high) if one is not None]
+    parts = [item for item in (self, low, high) if item is not None]
     if self.array.dtype.kind == "c":
         raise fail("clamp is not supported for complex types")
     dtype = dtypes.result_type(parts).array
@@ -215,12 +215,14 @@ def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bou
             if bound is not None and math.isnan(bound.real):
                 return Tensor(np.full(array.shape, np.nan, dtype))
     a, b = (
-        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else element(one, dtype, lower=lower))
-        for one, lower in ((low, True), (high, False))
+        None
+        if tensor is None
+        else (cast(tensor.array, dtype) if tensor.__class__ is Tensor else element(tensor, dtype, lower=lower))
+        for tensor, lower in ((low, True), (high, False))
     )
-    broadcast(*(one for one in (array, a, b) if one is not None))
+    broadcast(*(item for item in (array, a, b) if item is not None))
     if tensors:
-        operands = [one for one in (array, a, b) if one is not None]
+        operands = [item for item in (array, a, b) if item is not None]
         value = array if a is None else larger(array, a, *operands)
         return Tensor(value if b is None else smaller(value, b, *operands))
     return Tensor(_cut(array, a, b, low_wins=False))
@@ -238,7 +240,7 @@ def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # 
 
 def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
     """From 1.12 to 2.11 a single bound has no effect if it is NaN."""
-    alone = [one for one in (min, max) if one is not None]
+    alone = [item for item in (min, max) if item is not None]
     if len(alone) == 1 and alone[0].__class__ is float and math.isnan(alone[0]) and self.array.dtype.kind != "c":
         return _clamp(self, -math.inf, None)
     return _clamp(self, min, max)
@@ -284,9 +286,9 @@ def nan_to_num(self: Tensor, nan: float | None = None, posinf: float | None = No
     if array.dtype.kind in "iub":
         return Tensor(array.copy())
     if array.dtype.kind == "c":
-        made = np.empty_like(array)
-        made.real, made.imag = (nan_to_num(Tensor(part), nan, posinf, neginf).array for part in (array.real, array.imag))
-        return Tensor(made)
+        result = np.empty_like(array)
+        result.real, result.imag = (nan_to_num(Tensor(part), nan, posinf, neginf).array for part in (array.real, array.imag))
+        return Tensor(result)
     limits: Any = np.finfo(array.dtype) if array.dtype.kind in "fc" else None
     if limits is None:
         limits = dtypes_finfo(array.dtype)

@@ -110,15 +110,15 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
 
 def _invalid(*numbers: Any) -> float:
     """The first NaN operand; otherwise the NaN with a sign bit that x86 returns for an invalid operation."""
-    return next((float(one) for one in numbers if math.isnan(one)), -math.nan)
+    return next((float(number) for number in numbers if math.isnan(number)), -math.nan)
 
 
 def _complex_quotient(a: complex, b: complex) -> complex:
     """Divide complex numbers as in C99: if both parts are NaN, infinities and zeros decide."""
     if b != 0:
-        found = a / b
-        if not (math.isnan(found.real) and math.isnan(found.imag)):
-            return found
+        result = a / b
+        if not (math.isnan(result.real) and math.isnan(result.imag)):
+            return result
     if b == 0 and not (math.isnan(a.real) and math.isnan(a.imag)):
         infinite = math.copysign(math.inf, b.real)
         return complex(infinite * a.real, infinite * a.imag)
@@ -559,9 +559,9 @@ def _first_list(a: list[Any], b: list[Any], precedes: Callable[[Any, Any], bool]
     """
     measured(a)
     measured(b)
-    for one, other in zip(a, b, strict=False):
-        if one != other:
-            return (a if precedes(one, other) else b) if second else (b if precedes(other, one) else a)
+    for item, other in zip(a, b, strict=False):
+        if item != other:
+            return (a if precedes(item, other) else b) if second else (b if precedes(other, item) else a)
     return a if precedes(len(a), len(b)) else b
 
 

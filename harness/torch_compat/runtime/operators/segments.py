@@ -56,7 +56,7 @@ def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     if (
         given.ndim != full.ndim
         or given.shape[at] != places.size
-        or any(one != at and a != b for one, (a, b) in enumerate(zip(full.shape, given.shape, strict=True)))
+        or any(item != at and a != b for item, (a, b) in enumerate(zip(full.shape, given.shape, strict=True)))
     ):
         if not places.size:
             raise Unsupported("some releases accept empty slices of a different shape", code="operator")
@@ -119,10 +119,10 @@ def segment_reduce(
     name = _REDUCTIONS[reduce]
     value = np.empty((max(len(given) - (lengths is None), 0), *array.shape[1:]), FLOAT64)
     for at, (start, count) in enumerate(zip(starts, counts, strict=True)):
-        one: Array = np.full(array.shape[1:], _start(name, array.dtype) if initial is None else float(initial.real))
+        item: Array = np.full(array.shape[1:], _start(name, array.dtype) if initial is None else float(initial.real))
         for row in array[start : start + count].astype(FLOAT64):
-            one = _together(name, one, row)
+            item = _together(name, item, row)
         if name == "mean":
-            one = one / count if count else np.where(initial is None, np.nan, one)
-        value[at] = one
+            item = item / count if count else np.where(initial is None, np.nan, item)
+        value[at] = item
     return Tensor(value.astype(array.dtype))

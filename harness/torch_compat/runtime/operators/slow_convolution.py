@@ -22,16 +22,16 @@ def _computed(
 ) -> Tensor:  # fmt: skip
     array = weight.array
     given = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation, "output_padding": more}
-    for name, one in given.items():
-        if one.__class__ is list and len(one) != n:
+    for name, item in given.items():
+        if item.__class__ is list and len(item) != n:
             if transposed:
-                raise fail(f"It is expected {name} equals to {n}, but got size {len(one)}")
+                raise fail(f"It is expected {name} equals to {n}, but got size {len(item)}")
             raise Unsupported(
                 "convolutions whose kernel_size has the wrong number of dimensions are not supported", code="operator"
             )
     if self.array.ndim != n + 2:
         raise Unsupported("unbatched convolutions are not supported", code="operator")
-    if any(one < 0 for one in (*sizes(more, n), *sizes(padding, n))):
+    if any(size < 0 for size in (*sizes(more, n), *sizes(padding, n))):
         raise Unsupported("convolutions with negative padding are not supported", code="operator")
     if array.ndim != n + 2 or array.shape[2:] != sizes(kernel_size, n):
         raise Unsupported("convolutions whose kernel_size does not match the weight are not supported", code="operator")

@@ -23,8 +23,8 @@ __all__ = ["log_softmax_of", "softmax_of"]
 
 def _in_order(powers: Array, at: int) -> Array:
     """Sum along a dimension sequentially, and keep the dimension with size one."""
-    found = np.add.accumulate(powers, axis=at, dtype=powers.dtype)
-    return np.take(found, [-1], axis=at)
+    result = np.add.accumulate(powers, axis=at, dtype=powers.dtype)
+    return np.take(result, [-1], axis=at)
 
 
 def _across(below: Array, at: int) -> Array:

@@ -116,11 +116,11 @@ INSERTED = 10
 def _inserted(values: Array, *, descending: bool) -> Array:
     places = list(range(len(values)))
     for end in range(1, len(places)):
-        one, at = places[end], end
-        while at and (values[places[at - 1]] < values[one] if descending else values[places[at - 1]] > values[one]):
+        item, at = places[end], end
+        while at and (values[places[at - 1]] < values[item] if descending else values[places[at - 1]] > values[item]):
             places[at] = places[at - 1]
             at -= 1
-        places[at] = one
+        places[at] = item
     return np.array(places, np.int64)
 
 
@@ -280,7 +280,7 @@ def _search(boundaries: Array, values: Array, *, right: bool) -> Array:
 
 
 def _placed(boundaries: Tensor, values: Any, out_int32: bool, right: bool) -> Tensor:
-    bounds, array = (np.asarray(one) for one in common(boundaries, values))
+    bounds, array = (np.asarray(item) for item in common(boundaries, values))
     if array.size and bounds.dtype.kind in "bc":
         raise not_implemented("searchsorted_out_cpu", bounds.dtype)
     return Tensor(_search(bounds, array, right=right).astype(np.int32 if out_int32 else INT64))

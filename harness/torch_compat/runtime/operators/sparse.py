@@ -180,10 +180,10 @@ def dense_dim(self: Any) -> int:
 
 def _places(array: Array, sparse: int, *, ordered: bool) -> OpaqueTensor:
     elsewhere = tuple(range(sparse, array.ndim))
-    found = np.nonzero((array != 0).any(axis=elsewhere) if elsewhere else array)
-    rows = np.array(found, np.int64).reshape(sparse, -1)
+    result = np.nonzero((array != 0).any(axis=elsewhere) if elsewhere else array)
+    rows = np.array(result, np.int64).reshape(sparse, -1)
     indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
-    return _made(indices, np.ascontiguousarray(array[found]), array.shape, coalesced=True)
+    return _made(indices, np.ascontiguousarray(array[result]), array.shape, coalesced=True)
 
 
 def _to_sparse() -> None:
@@ -238,9 +238,9 @@ def mm(self: Any, mat2: Any) -> Tensor:
     _inside(indices, self.shape)
     sized(self.shape[0], mat2.shape[1])
     meter.work(values.size * mat2.shape[1])
-    made = np.zeros((self.shape[0], mat2.shape[1]), values.dtype)
-    np.add.at(made, indices[0], values[:, None] * mat2.array[indices[1]])
-    return Tensor(made)
+    result = np.zeros((self.shape[0], mat2.shape[1]), values.dtype)
+    np.add.at(result, indices[0], values[:, None] * mat2.array[indices[1]])
+    return Tensor(result)
 
 
 @operator("aten::to_dense", of="any", gradient=False)
@@ -251,18 +251,18 @@ def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) 
         raise raised("RuntimeError", "Could not run 'aten::to_dense' with these arguments from the 'CPU' backend.")
     meter.array(math.prod(self.shape))
     places, values = self.parts["indices"], self.parts["values"]
-    made = np.zeros(self.shape, values.dtype)
+    result = np.zeros(self.shape, values.dtype)
     if values.ndim > 1:
         _inside(places, self.shape)
-    keys, room = _keys(places, self.shape), -(-made.nbytes // ALIGNED) * ALIGNED // made.itemsize
+    keys, room = _keys(places, self.shape), -(-result.nbytes // ALIGNED) * ALIGNED // result.itemsize
     if (keys < 0).any() or (keys >= room).any():
         _inside(places, self.shape)
-    kept = keys < made.size  # elements beyond are written to the rest of the last memory block, which is never read
+    kept = keys < result.size  # elements beyond are written to the rest of the last memory block, which is never read
     if values.ndim > 1:
-        np.add.at(made, tuple(places), values)
+        np.add.at(result, tuple(places), values)
     else:
-        np.add.at(made.reshape(-1), keys[kept], values[kept])
-    return Tensor(cast(made, any_dtype(dtype, made.dtype)))
+        np.add.at(result.reshape(-1), keys[kept], values[kept])
+    return Tensor(cast(result, any_dtype(dtype, result.dtype)))
 
 
 @operator("aten::to_dense", since="1.12.0")

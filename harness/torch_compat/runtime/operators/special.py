@@ -74,10 +74,10 @@ def _zeta(s: float, q: float) -> float:
             return total
     total += term * at / (s - 1.0) - 0.5 * term
     factor, power = 1.0, 0.0
-    for one in _BERNOULLI:
+    for item in _BERNOULLI:
         factor *= s + power
         term /= at
-        part = factor * term / one
+        part = factor * term / item
         total += part
         if abs(part / total) < ROUNDING:
             return total
@@ -195,8 +195,8 @@ def special_log_ndtr(self: Tensor) -> Tensor:
     low = array < -1
     with np.errstate(all="ignore"):
         scaled = _step(kind, np.log(_erfcx_of(np.where(low, -root, 1)).astype(FLOAT64) / 2)) - root * root
-        found = np.where(low, scaled, _step(kind, np.log1p(-erfc_of(root).astype(FLOAT64) / 2)))
-    return Tensor(np.where(array == -np.inf, array, found).astype(kind))
+        result = np.where(low, scaled, _step(kind, np.log1p(-erfc_of(root).astype(FLOAT64) / 2)))
+    return Tensor(np.where(array == -np.inf, array, result).astype(kind))
 
 
 def _erfcx(x: float) -> float:

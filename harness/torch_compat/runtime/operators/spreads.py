@@ -21,7 +21,7 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
     if array.dtype.kind in "iub":
         raise fail("std and var only support floating point and complex dtypes")
     exact = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
-    count = np.asarray(float(math.prod(array.shape[one] for one in dims)))
+    count = np.asarray(float(math.prod(array.shape[dim] for dim in dims)))
     total = exact.sum(axis=dims, keepdims=True)
     if whole:
         center = (total.astype(array.dtype) / count.astype(array.dtype)).astype(FLOAT64)
@@ -31,8 +31,8 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
     # Complex variances are the sum over both parts; 0 / 0 is NaN.
     parts = [gap.real, gap.imag] if array.dtype.kind == "c" else [gap]
     if array.dtype == np.complex64:
-        parts = [one.astype(FLOAT32) for one in parts]
-    value = sum((one * one).astype(FLOAT64).sum(axis=dims, keepdims=keepdims) / rest for one in parts)
+        parts = [part.astype(FLOAT32) for part in parts]
+    value = sum((part * part).astype(FLOAT64).sum(axis=dims, keepdims=keepdims) / rest for part in parts)
     return np.asarray(value), np.asarray(center if keepdims else center.reshape(np.shape(value)))
 
 
@@ -56,11 +56,11 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         return first(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction, sums=False)
 
     def first(self: Tensor, dim: Any, unbiased: bool, keepdim: bool, *, correction: Scalar | None, sums: bool) -> Any:
-        found = of_own_type(compute(self, dim, unbiased, keepdim, correction, sums=sums), self, whole=whole(dim))
-        value = (found[0] if with_mean else found).array
+        result = of_own_type(compute(self, dim, unbiased, keepdim, correction, sums=sums), self, whole=whole(dim))
+        value = (result[0] if with_mean else result).array
         if root and value.dtype.kind == "c":
             value[np.isinf(value.real)] = complex(math.inf, math.nan)
-        return found
+        return result
 
     def call_1_7(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
@@ -75,11 +75,11 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         """Whether a call uses the overload without dimensions."""
         return dim is None or dim.__class__ is bool
 
-    def of_own_type(found: Any, self: Tensor, *, whole: bool) -> Any:
+    def of_own_type(item: Any, self: Tensor, *, whole: bool) -> Any:
         """Up to 1.8 results for complex numbers are complex, with an imaginary part of 0."""
         if self.array.dtype.kind != "c":
-            return found
-        first, *others = found if with_mean else (found,)
+            return item
+        first, *others = item if with_mean else (item,)
         value = first.array.astype(self.array.dtype)
         first = Tensor(root_of_nan(value) if root and (self.array.size or with_mean or not whole) else value)
         return (first, *others) if with_mean else first
@@ -98,11 +98,11 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         out: Tensor | None = None,
     ) -> Any:
         """As of 1.9 roots are taken in the dtype of ``out``, which may be complex."""
-        found = call(self, dim, unbiased, keepdim, correction=correction)
+        tensor = call(self, dim, unbiased, keepdim, correction=correction)
         if out is None:
-            return found
+            return tensor
         return into(
-            out, root_of_nan(found.array.astype(out.array.dtype)) if root and out.array.dtype.kind == "c" else found.array
+            out, root_of_nan(tensor.array.astype(out.array.dtype)) if root and out.array.dtype.kind == "c" else tensor.array
         )
 
     def call(

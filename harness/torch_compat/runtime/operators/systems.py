@@ -43,10 +43,10 @@ def linalg_solve_triangular(self: Tensor, B: Tensor, *, upper: bool, left: bool 
     if unitriangular:
         triangle = triangle + np.eye(a.shape[-1])
     if left:
-        found = substituted(triangle, exact(b), upper=upper)
+        result = substituted(triangle, exact(b), upper=upper)
     else:
-        found = transposed(substituted(transposed(triangle), transposed(exact(b)), upper=not upper))
-    return Tensor(columns(found.astype(a.dtype)))
+        result = transposed(substituted(transposed(triangle), transposed(exact(b)), upper=not upper))
+    return Tensor(columns(result.astype(a.dtype)))
 
 
 # ---------------------------------------------------------------------------------------------------------- least squares
@@ -102,13 +102,13 @@ def _least_squares(a: Array, right: Array, rcond: float | None, driver: str, vec
     if driver == "gels" and not counts.all():
         raise Unsupported("the reference reader does not support driver='gels' for rank-deficient matrices", code="value")
     inverted = np.where(counts, 1 / np.where(counts, values, 1), 0)
-    found = multiplied(transposed(vh).conj(), inverted[..., None] * multiplied(transposed(u).conj(), given))
+    result = multiplied(transposed(vh).conj(), inverted[..., None] * multiplied(transposed(u).conj(), given))
     rank = counts.sum(axis=-1)
     nothing = np.zeros(0, real)
     left = nothing
     if rows > wide and driver != "gelsy" and (rank == wide).all():
-        left = (np.abs(given - multiplied(whole, found)) ** 2).sum(axis=-2)
-    solution = _solution(found.astype(kind), max(rows, wide))
+        left = (np.abs(given - multiplied(whole, result)) ** 2).sum(axis=-2)
+    solution = _solution(result.astype(kind), max(rows, wide))
     return (
         Tensor(solution[..., 0] if vector else solution), Tensor(np.asarray(left).astype(real)),
         Tensor(np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank).astype(np.int64)),
@@ -116,11 +116,11 @@ def _least_squares(a: Array, right: Array, rcond: float | None, driver: str, vec
     )  # fmt: skip
 
 
-def _solution(found: Array, rows: int) -> Array:
+def _solution(array: Array, rows: int) -> Array:
     """The solution as LAPACK stores it: the first rows of a column-major array with ``rows`` rows, the larger of equations and unknowns."""
-    room = np.zeros((*found.shape[:-2], found.shape[-1], rows), found.dtype)
-    room[..., : found.shape[-2]] = transposed(found)
-    return transposed(room)[..., : found.shape[-2], :]
+    room = np.zeros((*array.shape[:-2], array.shape[-1], rows), array.dtype)
+    room[..., : array.shape[-2]] = transposed(array)
+    return transposed(room)[..., : array.shape[-2], :]
 
 
 @functional("lstsq")
@@ -147,13 +147,13 @@ def lstsq(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
     if sizes.min() <= NEAR * float(np.finfo(a.dtype).eps) * sizes.max():
         raise Unsupported("the reference reader does not support lstsq of a rank-deficient matrix", code="value")
     if fewer:
-        found = np.zeros((a.shape[1], b.shape[1]))
-        found[:count] = substituted(transposed(corner), given, upper=False)
-        found, factors = reflected(factors, taus, found, adjoint=False), transposed(factors)
+        result = np.zeros((a.shape[1], b.shape[1]))
+        result[:count] = substituted(transposed(corner), given, upper=False)
+        result, factors = reflected(factors, taus, result, adjoint=False), transposed(factors)
     else:
-        found = reflected(factors, taus, given, adjoint=True)
-        found[:count] = substituted(corner, found[:count], upper=True)
-    return Tensor(columns(found.astype(a.dtype))), Tensor(columns(factors.astype(a.dtype)))
+        result = reflected(factors, taus, given, adjoint=True)
+        result[:count] = substituted(corner, result[:count], upper=True)
+    return Tensor(columns(result.astype(a.dtype))), Tensor(columns(factors.astype(a.dtype)))
 
 
 # ---------------------------------------------------------------------------------------------------------------- tensors
@@ -178,7 +178,7 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
     """Solve a system whose matrix is a tensor; its first dimensions are those of ``other``."""
     array, right = self.array, other.array
     if dims is not None:
-        moved = [axis(one, array.ndim) for one in dims]
+        moved = [axis(dim, array.ndim) for dim in dims]
         if len(set(moved)) != len(moved):
             raise fail("movedim: repeated dim in `source`")
         array = np.moveaxis(array, moved, range(array.ndim - len(moved), array.ndim))
@@ -198,5 +198,5 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
         raise fail(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {words(array.dtype)} and B of type {words(right.dtype)} instead"
         )
-    found: Any = linalg_solve(Tensor(array.reshape(count, count)), Tensor(right.reshape(-1)))
-    return Tensor(found.array.reshape(shape))
+    tensor: Any = linalg_solve(Tensor(array.reshape(count, count)), Tensor(right.reshape(-1)))
+    return Tensor(tensor.array.reshape(shape))

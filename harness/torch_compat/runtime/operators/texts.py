@@ -28,8 +28,8 @@ def _bytewise(name: str) -> Any:
 
     def call(self: str, *args: Any) -> Any:
         bounded(len(self))
-        found = method(self.encode("latin-1"), *(arg.encode("latin-1") if arg.__class__ is str else arg for arg in args))
-        return found.decode("latin-1") if found.__class__ is bytes else found
+        decoder = method(self.encode("latin-1"), *(arg.encode("latin-1") if arg.__class__ is str else arg for arg in args))
+        return decoder.decode("latin-1") if decoder.__class__ is bytes else decoder
 
     call.__doc__ = f"As Python's bytes.{name}."
     return call
@@ -57,7 +57,7 @@ def expandtabs(self: str, tabsize: int = 8) -> str:
 @operator("aten::isdecimal", "aten::isnumeric", of="str")
 def isdecimal(self: str) -> bool:
     """Whether all characters are digits."""
-    return bool(self) and all("0" <= one <= "9" for one in self)
+    return bool(self) and all("0" <= item <= "9" for item in self)
 
 
 @operator("aten::isidentifier", of="str")
@@ -84,8 +84,8 @@ def _beyond(start: int, size: int) -> Raised:
 def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """The first index of a substring, or -1; an end of -1 is the end of the string."""
     part, first = _slice(self, start, end)
-    found = part.find(substr)
-    return found + first if found >= 0 else -1
+    result = part.find(substr)
+    return result + first if result >= 0 else -1
 
 
 @operator("aten::rfind", of="str")
@@ -93,32 +93,32 @@ def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """The last index of a substring, or -1."""
     part, first = _slice(self, start, end)
     meter.work(len(part) * len(substr))
-    found = part.rfind(substr)
-    return found + first if found >= 0 else -1
+    result = part.rfind(substr)
+    return result + first if result >= 0 else -1
 
 
 @operator("aten::rindex", of="str")
 def rindex(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """The last index of a substring, which must occur."""
-    found = rfind(self, substr, start, end)
-    if found < 0:
+    result = rfind(self, substr, start, end)
+    if result < 0:
         raise raised("RuntimeError", "ValueError: substring not found")
-    return found
+    return result
 
 
 @operator("aten::isprintable", of="str")
 def isprintable(self: str) -> bool:
     """Whether all characters are ASCII letters, digits, punctuation or spaces."""
-    return all(" " <= one <= "~" for one in self)
+    return all(" " <= item <= "~" for item in self)
 
 
 @operator("aten::index", of="str")
 def index_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """The first index of a substring, which must occur."""
-    found: int = find(self, substr, start, end)
-    if found < 0:
+    result: int = find(self, substr, start, end)
+    if result < 0:
         raise raised("RuntimeError", "ValueError: substring not found")
-    return found
+    return result
 
 
 @operator("aten::count", of="str")
@@ -227,18 +227,18 @@ def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa
 @operator("aten::splitlines", of="str")
 def splitlines(self: str, keepends: bool = False) -> list[str]:
     """Split into lines at every byte of a line end, even if it belongs to another character; kept line ends are separate parts."""
-    found: list[str] = []
+    results: list[str] = []
     bounded(len(self))
     start = 0
-    for at, one in enumerate(self):
-        if one in LINE_ENDS:
-            found.append(self[start:at])
+    for at, item in enumerate(self):
+        if item in LINE_ENDS:
+            results.append(self[start:at])
             if keepends:
-                found.append(one)
+                results.append(item)
             start = at + 1
     if start < len(self):
-        found.append(self[start:])
-    return found
+        results.append(self[start:])
+    return results
 
 
 @operator("aten::partition", of="str")

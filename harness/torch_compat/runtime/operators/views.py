@@ -29,10 +29,10 @@ END = 9223372036854775807
 
 def of_view(source: Tensor, array: Array) -> Tensor:
     """Create a view of a tensor."""
-    made = Tensor(array, source.requires_grad)
-    made.is_detached = source.is_detached
-    made.root = source.root
-    return made
+    tensor = Tensor(array, source.requires_grad)
+    tensor.is_detached = source.is_detached
+    tensor.root = source.root
+    return tensor
 
 
 # -------------------------------------------------------------------------------------------------------------- questions
@@ -77,8 +77,8 @@ def numel(self: Tensor) -> int:
 @operator("aten::stride", gradient=False)
 def stride(self: Tensor, dim: int | None = None) -> list[int] | int:
     """The strides, in elements."""
-    found = self.strides
-    return list(found) if dim is None else found[_real_axis(dim, len(found))]
+    result = self.strides
+    return list(result) if dim is None else result[_real_axis(dim, len(result))]
 
 
 @operator("aten::storage_offset", gradient=False)
@@ -151,7 +151,7 @@ def resolved(shape: Any, count: int) -> tuple[int, ...]:
     if -1 in sizes:
         if sizes.count(-1) > 1:
             raise fail("only one dimension can be inferred")
-        rest = math.prod(one for one in sizes if one != -1)
+        rest = math.prod(entry for entry in sizes if entry != -1)
         if not rest:
             raise fail(
                 f"cannot reshape tensor of 0 elements into shape {sizes} because the unspecified dimension size -1 can be any value and is ambiguous"
@@ -159,9 +159,9 @@ def resolved(shape: Any, count: int) -> tuple[int, ...]:
         if count % rest:
             raise fail(f"shape '{sizes}' is invalid for input of size {count}")
         sizes[sizes.index(-1)] = count // rest
-    for one in sizes:
-        if one < 0:
-            raise fail(f"invalid shape dimension {one}")
+    for item in sizes:
+        if item < 0:
+            raise fail(f"invalid shape dimension {item}")
     if math.prod(sizes) != count:
         raise fail(f"shape '{sizes}' is invalid for input of size {count}")
     return tuple(sizes)
@@ -316,8 +316,8 @@ def matrix_h(self: Tensor) -> Tensor:
 @operator("aten::mH", "aten::adjoint", "prim::mH")
 def m_h(self: Tensor) -> Tensor:
     """The conjugate transpose of each matrix."""
-    found = m_t(self)
-    return Tensor(np.conj(found.array)) if self.array.dtype.kind == "c" else found
+    tensor = m_t(self)
+    return Tensor(np.conj(tensor.array)) if self.array.dtype.kind == "c" else tensor
 
 
 @operator("aten::mT", "prim::mT")
@@ -338,7 +338,7 @@ def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
         raise fail(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {self.array.ndim} is not equal to len(dims) = {len(wanted)}"
         )
-    order = [axis(one, self.array.ndim) for one in wanted]
+    order = [axis(dim, self.array.ndim) for dim in wanted]
     if len(set(order)) != len(order):
         raise fail("permute(): duplicate dims are not allowed.")
     return of_view(self, self.array.transpose(order))
@@ -347,8 +347,8 @@ def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
 @operator("aten::movedim", "aten::moveaxis")
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
     """Move dimensions to other positions."""
-    for one in (source, destination):
-        axes(one, max(self.array.ndim, 1), empty_is_all=False)
+    for item in (source, destination):
+        axes(item, max(self.array.ndim, 1), empty_is_all=False)
     if not self.array.ndim:
         return of_view(self, self.array[...])
     return of_view(self, np.moveaxis(self.array, source, destination))
@@ -425,23 +425,23 @@ def broadcast_to(self: Tensor, size: list[int]) -> Tensor:
 def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
     """Expand to the common broadcast shape."""
     count_views(len(tensors))
-    shape = list(broadcast(*(one.array for one in tensors)))
-    return [expand(one, shape) for one in tensors]
+    shape = list(broadcast(*(tensor.array for tensor in tensors)))
+    return [expand(tensor, shape) for tensor in tensors]
 
 
 @operator("aten::as_strided")
 def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
     """Create any view of the storage."""
     whole_numbers(size)
-    if any(one < 0 for one in size):
+    if any(number < 0 for number in size):
         raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
-    if any(one < 0 for one in stride):
+    if any(step < 0 for step in stride):
         raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if len(size) != len(stride):
         raise fail(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     start = self.storage_offset if storage_offset is None else storage_offset
     if math.prod(size):
-        last = start + sum((one - 1) * step for one, step in zip(size, stride, strict=True))
+        last = start + sum((number - 1) * step for number, step in zip(size, stride, strict=True))
         room = owner(self.array).nbytes // self.array.itemsize
         if last >= room or start < 0:
             raise fail(
@@ -482,9 +482,9 @@ def clone(self: Tensor, *, memory_format: int | None = None) -> Tensor:
 @operator("aten::detach", "aten::data", "aten::_detach", gradient=False)
 def detach(self: Tensor) -> Tensor:
     """The same memory, without gradients."""
-    made = Tensor(self.array[...])
-    made.is_detached = True
-    return made
+    tensor = Tensor(self.array[...])
+    tensor.is_detached = True
+    return tensor
 
 
 @operator("aten::detach_", gradient=False)
@@ -541,7 +541,7 @@ def atleast_1d(self: Any) -> Any:
     """Add dimensions up to at least one."""
     if self.__class__ is list:
         count_views(len(self))
-        return [atleast_1d(one) for one in self]
+        return [atleast_1d(item) for item in self]
     return self if self.array.ndim else of_view(self, self.array.reshape(1))
 
 
@@ -550,7 +550,7 @@ def atleast_2d(self: Any) -> Any:
     """Add dimensions up to at least two."""
     if self.__class__ is list:
         count_views(len(self))
-        return [atleast_2d(one) for one in self]
+        return [atleast_2d(item) for item in self]
     return self if self.array.ndim > 1 else of_view(self, self.array.reshape(1, -1))
 
 
@@ -559,6 +559,6 @@ def atleast_3d(self: Any) -> Any:
     """Add dimensions up to at least three."""
     if self.__class__ is list:
         count_views(len(self))
-        return [atleast_3d(one) for one in self]
+        return [atleast_3d(item) for item in self]
     array = self.array
     return self if array.ndim > 2 else of_view(self, array[..., None] if array.ndim == 2 else array.reshape(1, -1, 1))
