@@ -40,9 +40,9 @@ def counted_gap(release: str, count: int) -> CountedGap:
 def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
     """What the lock states of these tables."""
     counts: dict[Key, int] = {}
-    for one in tables:
-        if isinstance(one, CountedGap):
-            counts["operator_gap", str(one.readers)] = one.count
+    for table in tables:
+        if isinstance(table, CountedGap):
+            counts["operator_gap", str(table.readers)] = table.count
     return counts
 
 

@@ -110,8 +110,8 @@ def make_deprecated_tree(root: Path) -> None:
     )
     (policy / "timelines.toml").write_text(timelines.partition("[[release]]")[0] + plans, encoding="utf-8")
     (policy / "promises.toml").write_text(_promises(), encoding="utf-8")
-    for name, made in DEPRECATIONS.items():
-        (policy / "deprecations" / f"{name}.toml").write_text(policy_file(name, made), encoding="utf-8")
+    for name, deprecation in DEPRECATIONS.items():
+        (policy / "deprecations" / f"{name}.toml").write_text(policy_file(name, deprecation), encoding="utf-8")
         probe = f'"""Uses {name}."""\nimport torch\n\nSUBJECT = "torch.{_probe(name)}"\nSINCE = "1.0.0"\n\n\n'
         probe += "def deprecated():\n    return 1\n\n\ndef alternative():\n    return 1\n"
         (root / "fixtures" / "deprecations" / f"{_probe(name)}.py").write_text(probe, encoding="utf-8")
@@ -144,24 +144,24 @@ def _probe(name: str) -> str:
     return name.replace("-", "_")
 
 
-def policy_file(name: str, made: Made) -> str:
+def policy_file(name: str, value: Made) -> str:
     """The file of a deprecation."""
     text = json.dumps
     lines = [
         "[deprecation]",
         f'id = "{name}"',
         f"subject = {text('torch.' + _probe(name))}",
-        f'kind = "{made.kind}"',
-        f"silent = {str(made.silent).lower()}",
+        f'kind = "{value.kind}"',
+        f"silent = {str(value.silent).lower()}",
         'alternative = "torch.other"',
         f"warning = {text(name + ' is deprecated')}",
         f"error = {text(name + ' is gone')}",
         f'probe = "{_probe(name)}"',
     ]
-    body = "\n".join(lines) + "\n" + made.more
-    for what, line in made.events:
+    body = "\n".join(lines) + "\n" + value.more
+    for what, line in value.events:
         body += f'\n[[deprecation.events]]\nwhat = "{what}"\nrelease = "1.{line}.0"\n'
-    for line, words in made.docs:
+    for line, words in value.docs:
         body += f'\n[[deprecation.docs]]\nrelease = "1.{line}.0"\nholds = "{words}"\n'
     return body
 
@@ -174,20 +174,20 @@ def write_evidence(root: Path, policy: Policy) -> None:
         name = f"torch-{version}"
         reader = ObservedReader(name, {"torch": version}, OBSERVED.isoformat(), 1, {}, {})
         for probe in probes:
-            deprecation = next(one for one in policy.deprecations if one.probe == probe.name)
+            deprecation = next(item for item in policy.deprecations if item.probe == probe.name)
             key = deprecation_key(probe.sha256, reader)
             reader.deprecations[probe.name] = _observed(deprecation, DEPRECATIONS[deprecation.id], key, line)
         readers.append(reader)
     write_recorded(folder_of(root), readers)
 
 
-def _observed(deprecation: Deprecation, made: Made, key: str, line: int) -> DeprecationObservation:
-    by_then = [what for what, at in made.events if at <= line and what != "alternative"]
-    there = all(at <= line for what, at in made.events if what == "alternative")
-    state = "crashed" if line in made.crashes else by_then[-1] if by_then else ""
-    changes = made.kind in {"mode-change", "default-change", "behaviour-change"}
-    held = [words for at, words in made.docs if at <= line]
-    gone = state == "removed" and made.kind in {"removal", "rename"}
+def _observed(deprecation: Deprecation, value: Made, key: str, line: int) -> DeprecationObservation:
+    by_then = [what for what, at in value.events if at <= line and what != "alternative"]
+    there = all(at <= line for what, at in value.events if what == "alternative")
+    state = "crashed" if line in value.crashes else by_then[-1] if by_then else ""
+    changes = value.kind in {"mode-change", "default-change", "behaviour-change"}
+    held = [words for at, words in value.docs if at <= line]
+    gone = state == "removed" and value.kind in {"removal", "rename"}
     return DeprecationObservation(
         deprecation.probe,
         key,

@@ -35,15 +35,15 @@ def folder_of(root: Path) -> Path:
 
 def readers_of(root: Path) -> dict[str, ObservedReader]:
     """All readers of a tree by exact name; nothing may be damaged."""
-    found = read_recorded(folder_of(root))
-    assert not found.unreadable, found.unreadable
-    return found.readers
+    result = read_recorded(folder_of(root))
+    assert not result.unreadable, result.unreadable
+    return result.readers
 
 
 def reader_of(root: Path, version: str) -> ObservedReader:
     """The only build of a release."""
-    (found,) = (reader for reader in readers_of(root).values() if reader.release == version)
-    return found
+    (result,) = (reader for reader in readers_of(root).values() if reader.release == version)
+    return result
 
 
 def file_of(name: str) -> str:

@@ -79,7 +79,7 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
     invented = {entry.label for entry in Root(source).policy().formats if entry.no_writer}
     kept, formats = _copy_corpus(source / "fixtures", target / "fixtures", releases, recipes, invented)
     readers = [
-        replace(reader, cells={cell: one for cell, one in reader.cells.items() if cell[0] in kept})
+        replace(reader, cells={cell: item for cell, item in reader.cells.items() if cell[0] in kept})
         for reader in readers_of(source).values()
         if reader.release in releases
     ]
@@ -145,17 +145,17 @@ def _copy_corpus(
 def _synthetic(source: Path, target: Path, known: Collection[str]) -> list[Synthetic]:
     """Copy what is synthetic and stands for these formats, with what made it; which that is."""
     manifest = read_manifest(source / MANIFEST)
-    made = [one for one in manifest.fixtures if isinstance(one, Synthetic) and set(one.formats) <= set(known)]
-    left_out = {MANIFEST} | ({one.file for one in manifest.fixtures} - {one.file for one in made})
+    results = [fixture for fixture in manifest.fixtures if isinstance(fixture, Synthetic) and set(fixture.formats) <= set(known)]
+    left_out = {MANIFEST} | ({fixture.file for fixture in manifest.fixtures} - {fixture.file for fixture in results})
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", *left_out))
-    write_manifest(target / MANIFEST, replace(manifest, fixtures=tuple(made)))
-    return made
+    write_manifest(target / MANIFEST, replace(manifest, fixtures=tuple(results)))
+    return results
 
 
 def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
-    fixtures = tuple(one for one in manifest.fixtures if one.recipe in recipes)
-    not_writable = tuple(one for one in manifest.not_writable if one.recipe in recipes)
-    used = {one.writer for one in fixtures} | {one.writer for one in not_writable}
+    fixtures = tuple(fixture for fixture in manifest.fixtures if fixture.recipe in recipes)
+    not_writable = tuple(writable for writable in manifest.not_writable if writable.recipe in recipes)
+    used = {fixture.writer for fixture in fixtures} | {writable.writer for writable in not_writable}
     writers = {name: identity for name, identity in manifest.writers.items() if name in used}
     return replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable)
 
@@ -256,18 +256,18 @@ def _covers(evidence: Evidence) -> dict[tuple[str, str], list[str]]:
                 writers = failing.setdefault((str(cells.outcome), cells.fixture.recipe, cells.options.id), {})
                 readers = known.holding({reader.release for reader in evidence.readers.of(cells.readers)})
                 writers[cells.fixture.release] = writers.get(cells.fixture.release, 0) | readers
-    found: dict[tuple[str, str], list[str]] = {}
+    results: dict[tuple[str, str], list[str]] = {}
     for (outcome, recipe, options), writers in sorted(failing.items()):
         alike: dict[int, list[str]] = {}
         for writer, readers in writers.items():
             alike.setdefault(readers if writer != SYNTHETIC else -readers, []).append(writer)
         for readers, some in alike.items():
             wrote = f'writers = "{known.text(known.holding(some))}"' if readers > 0 else "synthetic = true"
-            found.setdefault((outcome, recipe), []).append(
+            results.setdefault((outcome, recipe), []).append(
                 f'    {{ outcome = "{outcome}", recipes = ["{recipe}"], {wrote}, readers = "{known.text(abs(readers))}", '
                 f'options = ["{options}"] }},\n'
             )
-    return found
+    return results
 
 
 def _waiver(name: str, draft: str) -> str:

@@ -39,7 +39,7 @@ def test_a_view_lies_within_its_memory_or_is_refused(numbers: tuple[list[int], l
     high = offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True) if step > 0)
     fits = fits and low >= 0 and (high + 1) * dtype.itemsize <= len(memory)
     try:
-        made = arrays.view(memory, dtype, shape, strides, offset)
+        array = arrays.view(memory, dtype, shape, strides, offset)
     except Corrupt:
         assert not fits
         assert 0 not in shape
@@ -47,10 +47,10 @@ def test_a_view_lies_within_its_memory_or_is_refused(numbers: tuple[list[int], l
         assert max(math.prod(size or 1 for size in shape), *map(abs, [*strides, 0])) * dtype.itemsize >= 1 << 62
     else:
         assert fits or 0 in shape
-        assert made.shape == tuple(shape)
-        assert inside(made)
-        if made.size and made.size < 10_000:
-            made[...] = 1  # it can be written to, and nothing dies
+        assert array.shape == tuple(shape)
+        assert inside(array)
+        if array.size and array.size < 10_000:
+            array[...] = 1  # it can be written to, and nothing dies
 
 
 @settings(max_examples=400, deadline=None)
@@ -58,10 +58,10 @@ def test_a_view_lies_within_its_memory_or_is_refused(numbers: tuple[list[int], l
 def test_a_view_without_strides_is_the_one_with_those_of_its_shape(shape: list[int], offset: int, code: str) -> None:
     def answer(strides: Any) -> Any:
         try:
-            made = arrays.view(memory, np.dtype(code), shape, strides, offset)
+            result = arrays.view(memory, np.dtype(code), shape, strides, offset)
         except ArchiveError as error:
             return type(error), str(error)
-        return made.shape, made.strides, made.__array_interface__["data"], made.flags.writeable
+        return result.shape, result.strides, result.__array_interface__["data"], result.flags.writeable
 
     memory = bytearray(96)
     assert answer(None) == answer(arrays.contiguous_strides(shape))
@@ -82,9 +82,9 @@ def test_a_view_is_the_one_of_numpy(numbers: tuple[list[int], list[int]], offset
         with pytest.raises(Corrupt):
             arrays.view(memory, memory.dtype, shape, strides, offset)
         return
-    made = arrays.view(memory, memory.dtype, shape, strides, offset)
-    assert made.tolist() == np.lib.stride_tricks.as_strided(memory[offset:], shape, [4 * step for step in strides]).tolist()
-    low, high = bounds(made)
+    result = arrays.view(memory, memory.dtype, shape, strides, offset)
+    assert result.tolist() == np.lib.stride_tricks.as_strided(memory[offset:], shape, [4 * step for step in strides]).tolist()
+    low, high = bounds(result)
     start = memory.__array_interface__["data"][0]
     assert (low - start, high - start) == (4 * first, 4 * end)
 
@@ -140,10 +140,10 @@ def test_fields_lie_within_their_record(fields: list[tuple[str, int]], size: int
         with pytest.raises(ValueError, match=r"cannot have|is outside"):
             arrays.record_dtype(given_fields, size)
         return
-    made = arrays.record_dtype(given_fields, size)
-    assert made.itemsize == size
+    result = arrays.record_dtype(given_fields, size)
+    assert result.itemsize == size
     if size < 10_000:
-        assert all(inside(np.zeros(3, made)[name]) for name in made.names or ())
+        assert all(inside(np.zeros(3, result)[name]) for name in result.names or ())
 
 
 @pytest.mark.parametrize("code", ["S2147483648", "U536870912", "V9999999999", "O", "O8", "S0", "U0", "i3", "b9"])
@@ -194,9 +194,9 @@ def test_counts() -> None:
 def test_strides_of_arrays_without_holes() -> None:
     for shape in [(), (3,), (2, 3, 4), (2, 0, 3)]:
         for order in ("C", "F"):
-            made = np.zeros(shape, np.uint8, order=order)
-            if made.size:
-                assert arrays.contiguous_strides(shape, order) == made.strides
+            result = np.zeros(shape, np.uint8, order=order)
+            if result.size:
+                assert arrays.contiguous_strides(shape, order) == result.strides
     assert math.prod(arrays.contiguous_strides((2, 0, 3))) == 9
 
 

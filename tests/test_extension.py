@@ -29,11 +29,14 @@ class FakeSchema:
         self.overload_name = self.parsed.overload
         self.arguments = [
             SimpleNamespace(
-                name=one.name, type=one.type, kwarg_only=one.kwarg_only, has_default_value=lambda one=one: one.default is not None
+                name=argument.name,
+                type=argument.type,
+                kwarg_only=argument.kwarg_only,
+                has_default_value=lambda item=argument: item.default is not None,
             )
-            for one in self.parsed.arguments
+            for argument in self.parsed.arguments
         ]
-        self.returns = [SimpleNamespace(type=one.type) for one in self.parsed.returns]
+        self.returns = [SimpleNamespace(type=item.type) for item in self.parsed.returns]
 
     def __str__(self) -> str:
         return self.text
@@ -72,10 +75,10 @@ def quiet(*arguments: Any) -> torch_compat.extension.Verification:
 
 
 def test_what_fits_says_nothing() -> None:
-    found = quiet(
+    result = quiet(
         manifest(entry(ADD), entry(MUL, "registers"), entry("mine::f(Tensor x) -> Tensor", "defines")), fake_torch(ADD, MUL)
     )
-    assert found == (True, (), (), None)
+    assert result == (True, (), (), None)
 
 
 def test_the_manifest_may_be_a_file(tmp_path: Path) -> None:
@@ -88,11 +91,11 @@ def test_the_manifest_may_be_a_file(tmp_path: Path) -> None:
 def test_one_warning_names_operators_releases_and_what_to_do() -> None:
     gone = [entry(f"aten::gone{number}(Tensor x) -> Tensor") for number in range(5)]
     with pytest.warns(OperatorApiWarning) as caught:
-        found = verify(manifest(entry(ADD), *gone), fake_torch(ADD))
+        verification = verify(manifest(entry(ADD), *gone), fake_torch(ADD))
     (warning,) = caught
     text = str(warning.message)
     assert "\n" not in text
-    for said in (
+    for name in (
         "mine was built for torch 2.4.1",
         "torch 2.5.1 is loaded",
         "5 of its 6 operators",
@@ -100,9 +103,9 @@ def test_one_warning_names_operators_releases_and_what_to_do() -> None:
         "2 more",
         "Install",
     ):
-        assert said in text
+        assert name in text
     assert warning.filename == __file__, "the warning points at who called verify"
-    assert (found.fits, [fault.cause for fault in found.faults]) == (False, ["absent"] * 5)
+    assert (verification.fits, [fault.cause for fault in verification.faults]) == (False, ["absent"] * 5)
 
 
 def test_details_are_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -132,8 +135,8 @@ def test_details_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_kernels(was: str, now: str, kernel: dict[str, Any], cause: str | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = verify(manifest(entry(was, "registers", **kernel)), fake_torch(now))
-    assert [fault.cause for fault in found.faults] == ([cause] if cause else [])
+        verification = verify(manifest(entry(was, "registers", **kernel)), fake_torch(now))
+    assert [fault.cause for fault in verification.faults] == ([cause] if cause else [])
 
 
 def test_an_operator_of_its_own_that_torch_now_has() -> None:
@@ -170,8 +173,8 @@ def test_decomposition_is_asked_of_the_dispatcher() -> None:
 def test_older_releases_show_a_dump(version: str, dump: str, fits: bool | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = verify(manifest(entry(ADD, relies=True)), fake_torch(ADD, version=version, _dispatch_dump=lambda _: dump))
-    assert found.fits is fits
+        result = verify(manifest(entry(ADD, relies=True)), fake_torch(ADD, version=version, _dispatch_dump=lambda _: dump))
+    assert result.fits is fits
 
 
 def test_names_that_it_imports() -> None:
@@ -193,9 +196,9 @@ def test_names_that_it_imports() -> None:
 )
 def test_what_cannot_be_checked_is_said_and_raises_nothing(given: dict[str, Any], said: str) -> None:
     with pytest.warns(OperatorApiWarning, match="could not be checked") as caught:
-        found = verify({**manifest(entry(ADD)), **given}, fake_torch(ADD))
+        result = verify({**manifest(entry(ADD)), **given}, fake_torch(ADD))
     assert len(caught) == 1
-    assert found.fits is None
+    assert result.fits is None
     assert said in str(caught[0].message)
 
 
@@ -227,9 +230,13 @@ def test_one_operator_that_cannot_be_asked_for_hides_no_other() -> None:
 
     torch._C._jit_get_schemas_for_operator = fail
     with pytest.warns(OperatorApiWarning, match=r"aten::gone is gone.*1 could not be checked") as caught:
-        found = verify(manifest(entry("aten::bad(Tensor x) -> Tensor"), entry("aten::gone(Tensor x) -> Tensor")), torch)
+        verification = verify(manifest(entry("aten::bad(Tensor x) -> Tensor"), entry("aten::gone(Tensor x) -> Tensor")), torch)
     assert "\n" not in str(caught[0].message)
-    assert (found.fits, len(found.faults), found.unchecked) == (False, 1, ("aten::bad: RuntimeError: line one line two",))
+    assert (verification.fits, len(verification.faults), verification.unchecked) == (
+        False,
+        1,
+        ("aten::bad: RuntimeError: line one line two",),
+    )
 
 
 class Mute(Exception):  # noqa: N818 - it says nothing, not even that
@@ -263,8 +270,8 @@ def raising(error: BaseException) -> Any:
 @pytest.mark.parametrize("error", [SystemExit(2), Ends(), Mute(), GeneratorExit(), MemoryError(), RecursionError()], ids=repr)
 def test_whatever_torch_raises_is_told_in_the_warning(error: BaseException) -> None:
     with pytest.warns(OperatorApiWarning, match=f"could not be checked: aten::add.Tensor: {type(error).__name__}") as caught:
-        found = verify(manifest(entry(ADD)), raising(error))
-    assert (len(caught), found.fits, len(found.unchecked)) == (1, None, 1)
+        verification = verify(manifest(entry(ADD)), raising(error))
+    assert (len(caught), verification.fits, len(verification.unchecked)) == (1, None, 1)
 
 
 @pytest.mark.parametrize("raised", ["SystemExit(3)", "__import__('sys').exit('bye')", "GeneratorExit()", "BaseException('odd')"])
@@ -275,10 +282,10 @@ def test_a_module_that_ends_the_process_does_not_end_the_users_import(
     monkeypatch.syspath_prepend(tmp_path)
     given = manifest(entry(ADD), entry(MUL), needs=["ends_when_imported.x", "json.no_such_name"])
     with pytest.warns(OperatorApiWarning, match="json.no_such_name is missing.* 1 could not be checked") as caught:
-        found = verify(given, fake_torch(ADD, MUL))
+        verification = verify(given, fake_torch(ADD, MUL))
     assert len(caught) == 1
-    assert [fault.operator for fault in found.faults] == ["json.no_such_name"]
-    assert found.unchecked[0].startswith("ends_when_imported.x: ")
+    assert [fault.operator for fault in verification.faults] == ["json.no_such_name"]
+    assert verification.unchecked[0].startswith("ends_when_imported.x: ")
 
 
 def test_an_interruption_passes_since_the_users_own_looks_the_same() -> None:
@@ -292,8 +299,8 @@ def test_a_torch_whose_version_cannot_be_told_is_still_asked() -> None:
     with pytest.warns(
         OperatorApiWarning, match="1 of its 2 operators is incompatible .*aten::mul.Tensor is gone.* 1 could not be checked"
     ):
-        found = verify(manifest(entry(ADD), entry(MUL)), torch)
-    assert found.unchecked == ("the version of torch: Mute",)
+        result = verify(manifest(entry(ADD), entry(MUL)), torch)
+    assert result.unchecked == ("the version of torch: Mute",)
 
 
 def test_a_manifest_that_cannot_be_asked() -> None:
@@ -306,14 +313,14 @@ def test_an_entry_of_a_wrong_form_hides_no_other(odd: Any) -> None:
     given = manifest(entry(ADD))
     given["operators"] = [odd, *given["operators"], entry(MUL)]
     with pytest.warns(OperatorApiWarning, match="aten::mul.Tensor is gone.* 1 could not be checked") as caught:
-        found = verify(given, fake_torch(ADD))
-    assert (len(caught), found.fits, len(found.faults), len(found.unchecked)) == (1, False, 1, 1)
+        verification = verify(given, fake_torch(ADD))
+    assert (len(caught), verification.fits, len(verification.faults), len(verification.unchecked)) == (1, False, 1, 1)
 
 
 def test_a_need_of_a_wrong_form_hides_no_other() -> None:
     with pytest.warns(OperatorApiWarning, match="json.nothing is missing.* 2 could not be checked"):
-        found = verify(manifest(entry(ADD), needs=["", 5, "json.nothing"]), fake_torch(ADD))
-    assert len(found.unchecked) == 2
+        result = verify(manifest(entry(ADD), needs=["", 5, "json.nothing"]), fake_torch(ADD))
+    assert len(result.unchecked) == 2
     with pytest.warns(OperatorApiWarning, match="has str for needs, expected a list"):
         assert verify(manifest(entry(ADD), needs="json.loads"), fake_torch(ADD)).fits is None
 
@@ -326,9 +333,9 @@ def test_a_log_and_a_hook_that_fail_cost_no_result(monkeypatch: pytest.MonkeyPat
     with pytest.warns(OperatorApiWarning, match="aten::add.Tensor is gone"):
         assert verify(manifest(entry(ADD)), fake_torch()).fits is False
     monkeypatch.setattr("torch_compat.extension.warnings.warn", broken)
-    found = verify(manifest(entry(ADD)), fake_torch())
-    assert found.warning is not None
-    assert found.fits is False
+    verification = verify(manifest(entry(ADD)), fake_torch())
+    assert verification.warning is not None
+    assert verification.fits is False
 
 
 def test_a_warning_leaves_a_terminal_nothing_to_obey() -> None:

@@ -16,13 +16,13 @@ PACKAGE = Path(torch_compat.__file__).parent
 
 def imported(path: Path) -> set[str]:
     """The modules of ours right below the package that a file imports, as Python reads it."""
-    found = set()
+    results = set()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            results |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name.split(".")[1] for name in found if name.startswith("torch_compat.")}
+            results |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.split(".")[1] for name in results if name.startswith("torch_compat.")}
 
 
 @pytest.fixture(scope="module")

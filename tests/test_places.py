@@ -111,12 +111,12 @@ def of_trees() -> list[Path]:
 
 
 def test_files_of_a_tree_are_read_by_one_function() -> None:
-    found = set()
+    results = set()
     for path in of_trees():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in READS:
-                found.add(path.relative_to(HARNESS).as_posix())
-    assert found - {"cli/__init__.py"} == set(BY_OTHER_MEANS)  # which opens /dev/null
+                results.add(path.relative_to(HARNESS).as_posix())
+    assert results - {"cli/__init__.py"} == set(BY_OTHER_MEANS)  # which opens /dev/null
 
 
 def test_names_in_data_become_paths_by_one_function() -> None:

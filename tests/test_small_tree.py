@@ -84,6 +84,6 @@ def test_what_is_made_once_is_not_made_again_and_a_half_made_one_is_made_anew(tm
 
     with pytest.raises(OSError, match="no space"):
         once(tmp_path, "it", broken)
-    made = once(tmp_path, "it", Path.mkdir)
-    assert list(made.iterdir()) == []
-    assert once(tmp_path, "it", broken) == made
+    result = once(tmp_path, "it", Path.mkdir)
+    assert list(result.iterdir()) == []
+    assert once(tmp_path, "it", broken) == result

@@ -233,7 +233,7 @@ def test_every_file_operation_survives_being_killed(root: Path) -> None:
         seen.add(json.dumps(files(root), sort_keys=True))
         folders = [path.name for path in root.rglob("*") if path.is_dir() and path.name not in {"reports", "latest"}]
         assert bool(folders) == (files(root) == CHANGED), operation
-    assert seen == {json.dumps(one, sort_keys=True) for one in (BEFORE, CHANGED)}
+    assert seen == {json.dumps(item, sort_keys=True) for item in (BEFORE, CHANGED)}
 
 
 def test_an_interrupted_change_is_undone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,15 +318,15 @@ def test_a_second_run_waits_and_says_for_whom(root: Path, tmp_path: Path) -> Non
     first = begun(root, hold(root, tmp_path / "go"))
     wait_for(tmp_path / "held")
     second = begun(root, hold(root, tmp_path / "go"))
-    said = json.loads((root / LOCK).read_text())
-    assert said["pid"] == first.pid
+    message = json.loads((root / LOCK).read_text())
+    assert message["pid"] == first.pid
     time.sleep(0.3)
     assert (root / "count").read_text() == "0"
     (tmp_path / "go").touch()
-    one, two = first.end(), second.end()
-    assert (one.status, two.status, one.err) == (0, 0, "")
+    item, two = first.end(), second.end()
+    assert (item.status, two.status, item.err) == (0, 0, "")
     assert two.err.startswith(f"waiting for process {first.pid} (")
-    assert two.err.endswith(f", since {said['since']}), which is writing to this tree\n")
+    assert two.err.endswith(f", since {message['since']}), which is writing to this tree\n")
     assert (root / "count").read_text() == "2"
 
 
@@ -390,7 +390,7 @@ def test_many_at_once_lose_nothing(root: Path) -> None:
             with changing(root):
                 put(root / "count", str(int((root / "count").read_text()) + 1))
 
-    assert [one.end().status for one in [begun(root, count) for _ in range(4)]] == [0] * 4
+    assert [item.end().status for item in [begun(root, count) for _ in range(4)]] == [0] * 4
     assert (root / "count").read_text() == "80"
 
 
@@ -423,10 +423,10 @@ def test_the_command_tells_in_words_and_leaves_nothing(
     monkeypatch.setattr(os, function, failing)
     with pytest.raises(SystemExit) as ended:
         main(["new", "recipe", "mine", "--family", "mobile", "--root", str(tree.root)])
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (2, "")
-    assert ".mine.py.partial: cannot be written: " + words.partition(" (")[0] in said.err
-    assert words.partition("(")[2] in said.err
+    message = capsys.readouterr()
+    assert (ended.value.code, message.out) == (2, "")
+    assert ".mine.py.partial: cannot be written: " + words.partition(" (")[0] in message.err
+    assert words.partition("(")[2] in message.err
     assert tree.everything() == before
     assert not (tree.root / "reports/latest").exists()
 

@@ -127,13 +127,13 @@ class Allowance:
             self.refuse("the records expand to more bytes in total than the limit for a file of its size")
         self.spend(count >> 5)
 
-    def refuse(self, said: str) -> NoReturn:
+    def refuse(self, text: str) -> NoReturn:
         """Refuse the file.
 
         Raises:
             Unsafe: always.
         """
-        raise Unsafe(f"{said} ({self.size} bytes)", code="too-large")
+        raise Unsafe(f"{text} ({self.size} bytes)", code="too-large")
 
     def omit(self, name: str, because: str) -> None:
         """Record that something was skipped, and why."""

@@ -137,7 +137,7 @@ OTHERS = frozenset({"compression", "encrypted"})
 MOST_INSIDE = 100  # maximum number of archives inspected in one file
 
 
-def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
+def look_inside(inspected: Inspected, archive: ZipArchive | TarArchive) -> None:
     """Inspect the PyTorch archives inside an archive of other files, within the allowance of the whole file.
 
     If there is one, the file is not an error; damage inside it counts as damage of the file.
@@ -145,7 +145,7 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
     allowance = archive.allowance
     candidates = [name for name in dict.fromkeys(archive.names) if name.lower().endswith(SUFFIXES)]
     for at, name in enumerate(candidates):
-        inner = Inspected(f"{found.path}/{name}")
+        inner = Inspected(f"{inspected.path}/{name}")
         try:
             if at >= MOST_INSIDE:
                 allowance.refuse(f"contains more than {MOST_INSIDE} files that may be PyTorch archives")
@@ -154,26 +154,26 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
             allowance.expand(len(view))
             _look(inner, bytes(view), named=False, allowance=allowance)
         except Unsafe as error:
-            found.omitted["members"] = (
+            inspected.omitted["members"] = (
                 f"{len(candidates) - at} files starting with {cut(name)} were not checked: the file {error.message}"
             )
             break
         except ArchiveError as error:
             inner.error = error
         if inner.facts is not None or inner.error is not None:
-            found.contains.append(inner)
-    if not found.contains:
+            inspected.contains.append(inner)
+    if not inspected.contains:
         return
     if isinstance(archive, ZipArchive):
         archive.verify()  # report all damage of a file whose archives are inspected
-    found.damage = [item for item in found.damage if item.code not in (FOLDERS | OTHERS)]
-    found.error = None
-    for inner in found.contains:
+    inspected.damage = [item for item in inspected.damage if item.code not in (FOLDERS | OTHERS)]
+    inspected.error = None
+    for inner in inspected.contains:
         if inner.error is not None:
-            found.damage.append(Damage(inner.error.code, inner.path.removeprefix(f"{found.path}/"), inner.message, None))
-    if found.damage:
-        first = found.damage[0]
-        found.error = Corrupt(first.detail, where=f"{found.path}, record {first.record!r}", code=first.code)
+            inspected.damage.append(Damage(inner.error.code, inner.path.removeprefix(f"{inspected.path}/"), inner.message, None))
+    if inspected.damage:
+        first = inspected.damage[0]
+        inspected.error = Corrupt(first.detail, where=f"{inspected.path}, record {first.record!r}", code=first.code)
 
 
 PARTS = (distributed.METADATA, distributed.SHARDS)

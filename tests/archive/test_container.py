@@ -128,9 +128,9 @@ def test_offsets_are_verified_where_that_is_switched_on(
         monkeypatch.delenv(VERIFY_OFFSETS)
     else:
         monkeypatch.setenv(VERIFY_OFFSETS, switch)
-    found = {(damage.code, damage.record) for damage in open_archive(path).damage}
+    results = {(damage.code, damage.record) for damage in open_archive(path).damage}
     wrong = {("offset-disagrees", record) for record in ("data.pkl", ".format_version", "data/0")}
-    assert found == (wrong if switch == "1" else set())
+    assert results == (wrong if switch == "1" else set())
     assert {(damage.code, damage.record) for damage in open_archive(path, verify_offsets=True).damage} == wrong
     assert open_archive(path, verify_offsets=False).damage == []
 
@@ -242,11 +242,11 @@ def test_no_cut_goes_unsaid(whole: bytes) -> None:
     assert not damaged
     for length in range(len(whole)):
         try:
-            found, damaged = read_all(whole[:length])
+            result, damaged = read_all(whole[:length])
         except ArchiveError:
             continue
         assert damaged
-        assert found.items() <= records.items()
+        assert result.items() <= records.items()
 
 
 @pytest.mark.parametrize("whole", [SMALL, DEFLATED], ids=["stored", "deflated"])
@@ -257,12 +257,12 @@ def test_a_flipped_bit_gives_damage_or_the_same_records(whole: bytes, data: st.D
     spoilt = bytearray(whole)
     spoilt[place] ^= 1 << data.draw(st.integers(0, 7))
     try:
-        found, damaged = read_all(bytes(spoilt))
+        result, damaged = read_all(bytes(spoilt))
     except ArchiveError:
         return
     before, _ = read_all(whole)
-    assert damaged or found == before
-    assert all(found[name] == before[name] for name in found.keys() & before.keys())
+    assert damaged or result == before
+    assert all(result[name] == before[name] for name in result.keys() & before.keys())
 
 
 @settings(deadline=None)

@@ -43,9 +43,9 @@ def program(version: int, plans: list[dict[int, object]]) -> bytes:
             else:
                 assert isinstance(value, list)
                 data.extend(struct.pack("<I", len(value)) + b"\0\0\0\0" * len(value))
-                for order, one in enumerate(value):
+                for order, item in enumerate(value):
                     place = held + 4 + 4 * order
-                    struct.pack_into("<I", data, place, table(one) - place)
+                    struct.pack_into("<I", data, place, table(item) - place)
             struct.pack_into("<I", data, at, held - at)
         return start
 
@@ -68,8 +68,8 @@ def test_a_program_is_named_with_version_methods_operators_and_delegates(tmp_pat
     with pytest.raises(Unsupported) as caught:
         open_archive(path)
     assert caught.value.code == "executorch"
-    said = "version 3; methods: forward, other; 3 operators: aten::add.out, aten::mm.out, my::op; delegates: XnnpackBackend"
-    assert said in caught.value.message
+    message = "version 3; methods: forward, other; 3 operators: aten::add.out, aten::mm.out, my::op; delegates: XnnpackBackend"
+    assert message in caught.value.message
 
 
 def test_names_are_escaped_and_damage_is_told() -> None:

@@ -102,7 +102,7 @@ def test_what_is_not_certain_has_no_name(head: bytes) -> None:
 
 def test_a_character_may_be_cut_at_the_end_of_what_is_looked_at() -> None:
     text = ("x" * 4095 + "ä").encode()
-    found = recognise(text[:4096], len(text))
-    assert found is not None
-    assert found.code == "text"
+    result = recognise(text[:4096], len(text))
+    assert result is not None
+    assert result.code == "text"
     assert recognise(text[:4096], 4096) is None

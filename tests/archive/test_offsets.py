@@ -31,7 +31,7 @@ def opened(path: Path) -> ZipArchive:
 @settings(deadline=None, max_examples=60)
 @given(
     sizes=st.lists(SIZES, min_size=1, max_size=7),
-    alignment=ALIGNMENTS.filter(lambda one: one < 1 << 16),
+    alignment=ALIGNMENTS.filter(lambda item: item < 1 << 16),
     folder=st.text("ab", min_size=1, max_size=200),
     longest=st.integers(1, 3000),
 )
@@ -49,9 +49,9 @@ def test_calculated_offsets_are_those_of_the_archive(sizes: list[int], alignment
         assert path.stat().st_blocks * 512 < 2 << 20  # sparse indeed
         with opened(path) as archive:
             assert archive.alignment() == alignment
-            assert archive.calculated_offsets() == [(one.header, one.data) for one in written.values()]
-            assert [archive.member(name).data_offset for name in records] == [one.data for one in written.values()]
-            assert [archive.member(name).end for name in records] == [one.end for one in written.values()]
+            assert archive.calculated_offsets() == [(item.header, item.data) for item in written.values()]
+            assert [archive.member(name).data_offset for name in records] == [item.data for item in written.values()]
+            assert [archive.member(name).end for name in records] == [item.end for item in written.values()]
             assert [archive.member(name).size for name in records] == [
                 data if isinstance(data, int) else len(data) for data in records.values()
             ]
@@ -92,7 +92,7 @@ def test_compressed_records_take_the_room_that_they_have_in_the_file(tmp_path: P
     records: dict[str, bytes | int] = {"code/a.py": b"pass\n" * 99, "data/0": b"1234"}
     written = write_torch_zip(tmp_path / "a", records, deflate=frozenset({"code/a.py"}))
     with opened(tmp_path / "a") as archive:
-        assert archive.calculated_offsets() == [(one.header, one.data) for one in written.values()]
+        assert archive.calculated_offsets() == [(item.header, item.data) for item in written.values()]
         lying = [(member.name_length, member.size, member.size) for member in archive.members]
         assert calculated_offsets(lying) != archive.calculated_offsets()
 
@@ -154,15 +154,15 @@ def test_torch_calculates_and_writes_the_same(tmp_path: Path) -> None:
     calculated, real, written = json.loads(run.stdout)
     prefix = len("archive/")
     assert calculated == [data_offset(cursor, prefix + len(name), size, alignment) for cursor, name, size, alignment in grid]
-    for file, said, alignment in [(path, real, 64)] + [
-        (Path(f"{path}.{alignment}"), said, alignment) for alignment, said in zip(alignments, written, strict=True)
+    for file, message, alignment in [(path, real, 64)] + [
+        (Path(f"{path}.{alignment}"), text, alignment) for alignment, text in zip(alignments, written, strict=True)
     ]:
         with opened(file) as archive:
             archive.verify()
             assert archive.damage == []
             assert archive.torch
             ours = archive.calculated_offsets(alignment)
-            assert {name: list(pair) for name, pair in zip(archive.names, ours, strict=True)} == said
+            assert {name: list(pair) for name, pair in zip(archive.names, ours, strict=True)} == message
             assert {name: archive.member(name).data_offset for name in archive.names} == {
-                name: pair[1] for name, pair in said.items()
+                name: pair[1] for name, pair in message.items()
             }

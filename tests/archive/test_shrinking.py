@@ -23,9 +23,9 @@ SIZE = 3 * WINDOW
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    found = tmp_path / "large.pt"
-    found.write_bytes(os.urandom(SIZE))
-    return found
+    result = tmp_path / "large.pt"
+    result.write_bytes(os.urandom(SIZE))
+    return result
 
 
 def test_slices_and_searches_are_those_of_the_bytes(path: Path) -> None:
@@ -46,8 +46,8 @@ def test_a_part_of_a_part_is_where_it_was(path: Path) -> None:
     assert not isinstance(raw, bytes)
     part, before = map_part(raw, 100_000, 2_000_000)
     inner, more = map_part(part, before + 50_000, 500_000)
-    for found in (inner[more : more + 30], memoryview(inner)[more : more + 30]):
-        assert found == whole[150_000:150_030]
+    for result in (inner[more : more + 30], memoryview(inner)[more : more + 30]):
+        assert result == whole[150_000:150_030]
 
 
 @pytest.mark.parametrize("left", [0, 5, WINDOW])
@@ -61,11 +61,11 @@ def test_what_is_gone_is_said(path: Path, left: int) -> None:
 
 
 def archive(path: Path) -> None:
-    with zipfile.ZipFile(path, "w") as made:
-        made.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
-        made.writestr("archive/version", b"3\n")
+    with zipfile.ZipFile(path, "w") as result:
+        result.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
+        result.writestr("archive/version", b"3\n")
         for number in range(40):
-            made.writestr(f"archive/data/{number}", os.urandom(100_000))
+            result.writestr(f"archive/data/{number}", os.urandom(100_000))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
@@ -107,6 +107,6 @@ def test_inspecting_a_file_that_is_cut_meanwhile_says_so(
         return pread(descriptor, count, offset)
 
     monkeypatch.setattr(os, "pread", cut)
-    found = inspect(path)
+    result = inspect(path)
     assert len(calls) >= when
-    assert found["error"]["code"] == "changed"
+    assert result["error"]["code"] == "changed"

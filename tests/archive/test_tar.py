@@ -186,7 +186,7 @@ def test_a_pax_header_of_another_form_is_damage(change: tuple[bytes, bytes], tmp
     whole = with_pax(RECORDS, {})
     line = whole[512:544]
     length = line.partition(b" ")[0]
-    old, new = (one.replace(b"30", length) if one == b"30 " else one for one in change)
+    old, new = (item.replace(b"30", length) if item == b"30 " else item for item in change)
     archive = opened(tmp_path, whole.replace(line, line.replace(old, new, 1)[:32], 1))
     assert "bad-pax" in {code for code, _ in codes(archive)}
     assert set(archive.names) == set(RECORDS)

@@ -297,10 +297,10 @@ def test_damage_is_named(planted: str, tmp_path: Path) -> None:
     assert (code, record) in codes(archive), archive.damage
     for name in archive.names:  # what can still be read is right
         try:
-            found = archive.record(name)
+            result = archive.record(name)
         except ArchiveError:
             continue
-        assert found == RECORDS[name] if name in RECORDS and name != record else found in RECORDS.values()
+        assert result == RECORDS[name] if name in RECORDS and name != record else result in RECORDS.values()
 
 
 def test_what_a_single_place_says_wrongly_does_not_lose_the_record(tmp_path: Path) -> None:
@@ -345,13 +345,13 @@ def test_names_that_occur_twice(tmp_path: Path) -> None:
 
 def joined(members: list[tuple[bytes, bytes]], between: bytes = b"", unlisted: bytes = b"") -> bytes:
     stream = io.BytesIO()
-    found = []
+    results = []
     for name, data in members:
-        one = write_member(stream, name, data)
+        item = write_member(stream, name, data)
         if name != unlisted:
-            found.append(one)
+            results.append(item)
         stream.write(between)
-    write_end(stream, found)
+    write_end(stream, results)
     return stream.getvalue()
 
 
@@ -368,8 +368,8 @@ def test_members_that_the_directory_does_not_list(tmp_path: Path) -> None:
 
 def test_members_upon_each_other(tmp_path: Path) -> None:
     stream = io.BytesIO()
-    one = write_member(stream, b"a/x", b"1" * 50)
-    write_end(stream, [one, one])
+    item = write_member(stream, b"a/x", b"1" * 50)
+    write_end(stream, [item, item])
     assert ("overlap", "x") in codes(verified(tmp_path, stream.getvalue()))
 
 
@@ -516,14 +516,14 @@ def test_each_flipped_bit_is_named_or_changes_no_record(file: str, tmp_path: Pat
         place, bit = choose.randrange(len(data)), choose.randrange(8)
         archive = verified(tmp_path, flip(data, place, bit))
         owner = next((record for start, end, record in spans if start <= place < end), None)
-        said = f"bit {bit} of {place}, in {owner!r}: {archive.damage}"
+        message = f"bit {bit} of {place}, in {owner!r}: {archive.damage}"
         if any(damage.record == owner or (owner is not None and owner in damage.detail) for damage in archive.damage):
             named += 1
         else:
-            assert archive.damage == [], said
-            assert {name: archive.record(name) for name in archive.names} == records, said
+            assert archive.damage == [], message
+            assert {name: archive.record(name) for name in archive.names} == records, message
         for name in records.keys() & set(archive.names) - {owner}:
-            assert archive.record(name) == records[name], said
+            assert archive.record(name) == records[name], message
     assert named >= 48
 
 

@@ -118,11 +118,11 @@ def main() -> int:
             if judged.returncode not in {0, 1, 4}:
                 return judged.returncode
         with imported("playwright.sync_api").sync_playwright() as driver:
-            one = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+            item = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
             try:
-                wrong = list(looked_at(one, page, asked.pictures, asked.clicks))
+                wrong = list(looked_at(item, page, asked.pictures, asked.clicks))
             finally:
-                one.close()
+                item.close()
     print("\n".join(wrong))
     print(f"{len(wrong)} wrong; pictures in {asked.pictures}")
     return int(bool(wrong))
@@ -150,13 +150,13 @@ class Tab:
         self.context = browser.new_context(viewport=size, offline=True, **features)
         self.page = self.context.new_page()
         self.said: list[str] = []
-        self.page.on("console", lambda one: self.said.append(f"{one.type}: {one.text}"))
-        self.page.on("pageerror", lambda one: self.said.append(f"error: {one}"))
+        self.page.on("console", lambda phrase: self.said.append(f"{phrase.type}: {phrase.text}"))
+        self.page.on("pageerror", lambda item: self.said.append(f"error: {item}"))
 
     def open(self, path: Path, place: str = "") -> Iterator[str]:
         """Open a file; what it writes on the console."""
         self.page.goto(f"{path.absolute().as_uri()}{place}")
-        yield from (f"{path.name}: {one}" for one in self.said)
+        yield from (f"{path.name}: {item}" for item in self.said)
         self.said.clear()
 
     def picture(self, path: Path) -> None:
@@ -197,7 +197,7 @@ def looked_at(browser: Any, page: Path, pictures: Path, clicks: int) -> Iterator
     for kind, selector in KINDS.items():
         yield from tab.open(main_file)
         yield from clicked(tab.page, kind, selector, clicks)
-    print("load of the machine: " + ", ".join(f"{one:.1f}" for one in os.getloadavg()), flush=True)
+    print("load of the machine: " + ", ".join(f"{item:.1f}" for item in os.getloadavg()), flush=True)
     yield from tab.said
     tab.said.clear()
     for path in beside:
@@ -263,7 +263,7 @@ def clicked(page: Any, kind: str, selector: str, clicks: int) -> Iterator[str]:
         if not shown:
             yield f"{kind}: {href} does not lead to its place"
         elements.append(size)
-    slow = sum(one > ANSWERED for one in took)
+    slow = sum(item > ANSWERED for item in took)
     times = f"{statistics.median(took):.0f} ms, at most {max(took):.0f}, {slow} of {len(took)} over {ANSWERED}"
     work = f"{statistics.median(worked):.0f} ms of a processor, at most {max(worked):.0f}"
     print(f"a click on {kind}: {times}; {work}; {statistics.median(elements):.0f} elements ({count} links)", flush=True)
@@ -293,9 +293,9 @@ def processor() -> float:
 def accessible(page: Any, name: str) -> Iterator[str]:
     """What the rules of axe-core find: names, roles, contrast, order of headings, landmarks."""
     results = imported("axe_playwright_python.sync_playwright").Axe().run(page)
-    for one in results.response["violations"]:
-        first = one["nodes"][0]
-        yield f"{name}: {one['id']} ({one['impact']}): {one['help']}; {len(one['nodes'])} times, first {first['html'][:150]}"
+    for violation in results.response["violations"]:
+        first = violation["nodes"][0]
+        yield f"{name}: {violation['id']} ({violation['impact']}): {violation['help']}; {len(violation['nodes'])} times, first {first['html'][:150]}"
 
 
 def keys(page: Any) -> Iterator[str]:

@@ -26,8 +26,8 @@ class Ended:
 
     @property
     def json(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
+        results: dict[str, Any] = json.loads(self.out)
+        return results
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def command(tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main(list(arguments))
-        said = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), said.out, said.err)
+        message = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), message.out, message.err)
 
     return run

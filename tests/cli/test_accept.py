@@ -60,9 +60,9 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., End
     def run(*arguments: str) -> Ended:
         with pytest.raises(SystemExit) as ended:
             main([*arguments, "--root", str(tmp_path / "root")])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Ended(int(ended.value.code or 0), said.out, said.err)
+        message = capsys.readouterr()
+        assert "Traceback" not in message.err
+        return Ended(int(ended.value.code or 0), message.out, message.err)
 
     return run
 
@@ -81,8 +81,8 @@ def change(policy: Path, old: str, new: str) -> None:
 
 
 def line_of(policy: Path, begin: str) -> str:
-    (found,) = (line for line in (policy / WAIVERS_LOCK).read_text(encoding="utf-8").splitlines(True) if line.startswith(begin))
-    return found
+    (result,) = (line for line in (policy / WAIVERS_LOCK).read_text(encoding="utf-8").splitlines(True) if line.startswith(begin))
+    return result
 
 
 def test_nothing_changed(ask: Callable[..., Ended], policy: Path) -> None:
@@ -135,7 +135,10 @@ def test_what_is_new_and_what_is_gone(ask: Callable[..., Ended], policy: Path) -
         {"kind": "behavior", "id": "was", "old": 2, "new": None},
         {"kind": "operator_gap", "id": "1.0.0", "old": 3, "new": None},
     ]
-    assert [(one["waiver"], one["new"]) for one in document["differences"]] == [("late-and-known", True), ("was-known", False)]
+    assert [(difference["waiver"], difference["new"]) for difference in document["differences"]] == [
+        ("late-and-known", True),
+        ("was-known", False),
+    ]
     assert (document["written"], document["exit_status"], document["blocks"]) == (True, 0, 2)
     assert ask("judge").status == 0
 
@@ -289,14 +292,16 @@ def test_another_difference_in_cells_is_told_with_the_command_that_shows_it(ask:
     assert accepted is not None
     before = (tree.policy / WAIVERS_LOCK).read_bytes()
     block = next(
-        one for one in accepted.blocks if one.outcome == "refused" and one.direction == "backward" and one.options == "default"
+        item
+        for item in accepted.blocks
+        if item.outcome == "refused" and item.direction == "backward" and item.options == "default"
     )
     writer, readers = next(accepted.members(block))
     reader = accepted.known.of(readers)[-1]
     fixture = f"torch-{accepted.known.releases[writer]}/{block.recipes[0]}"
-    name = next(one for one in tree.readers() if one.split("+")[0] == f"torch-{reader}")
+    name = next(item for item in tree.readers() if item.split("+")[0] == f"torch-{reader}")
     error = {"type": "builtins.RuntimeError", "message": "the moon is in the way"}
-    tree.observe(name, lambda found: found.update({(fixture, "default"): replace(found[fixture, "default"], errors=(error,))}))
+    tree.observe(name, lambda value: value.update({(fixture, "default"): replace(value[fixture, "default"], errors=(error,))}))
     judged = ask("judge")
     assert judged.status == 1
     assert "the moon is in the way" in judged.out

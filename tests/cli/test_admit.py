@@ -98,7 +98,7 @@ def test_again_it_does_nothing_and_needs_no_release(admission: Command, tree: Tr
 
 def test_the_documented_lines_observe_and_admit(admission: Command, tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (block,) = (one for one in blocks if "Admission(" in one)
+    (block,) = (item for item in blocks if "Admission(" in item)
     assert admission("judge").status == 0
     here = {
         "path/to/tree": str(tree.root),
@@ -108,10 +108,10 @@ def test_the_documented_lines_observe_and_admit(admission: Command, tree: Tree, 
     for documented, instead in here.items():
         block = block.replace(documented, instead)
     exec(compile(block, str(PAGE), "exec"), {})
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     states = dict.fromkeys(STEPS, "done") | {"predictions": "there"}
-    assert said.out.splitlines() == ["torch-1.6.0 7", *(f"{step} {state}" for step, state in states.items())]
-    assert said.err == ""
+    assert message.out.splitlines() == ["torch-1.6.0 7", *(f"{step} {state}" for step, state in states.items())]
+    assert message.err == ""
     assert INVENTED in surveyed_releases(tree.root / "fixtures")
     assert admission("judge").status == 0
 
@@ -355,9 +355,9 @@ def admitted_and_computed_otherwise(admission: Command, tree: Tree, ulp: int, *,
     shutil.copytree(tree.root, copy)
     path = tree.root / f"fixtures/{NAME}/{MANIFEST}"
     manifest = read_manifest(path)
-    fixtures = {one.recipe: one for one in manifest.fixtures}
+    fixtures = {fixture.recipe: fixture for fixture in manifest.fixtures}
     golden = json.loads(json.dumps(fixtures["state"].golden))
-    tensor = next(one for one in tensors(golden) if one["dtype"] == "float32")
+    tensor = next(item for item in tensors(golden) if item["dtype"] == "float32")
     number = int.from_bytes(base64.b64decode(tensor["bytes"])[:4], "little") + ulp
     tensor["bytes"] = base64.b64encode(number.to_bytes(4, "little") + base64.b64decode(tensor["bytes"])[4:]).decode()
     content = "0" * 64 if stored else fixtures["state"].content
@@ -380,7 +380,7 @@ def test_last_bits_of_another_processor_are_no_difference(
     ulp: int, rounded: list[str], admission: Command, tree: Tree, *, stored: bool
 ) -> None:
     copy = admitted_and_computed_otherwise(admission, tree, ulp, stored=stored)
-    assert [one.recipe for one in rounded_elsewhere(copy, tree.root, INVENTED)] == rounded
+    assert [fixture.recipe for fixture in rounded_elsewhere(copy, tree.root, INVENTED)] == rounded
     told = [line for line in differences(copy, tree.root, INVENTED) if "state differs in" in line]
     assert bool(told) is not bool(rounded)
 

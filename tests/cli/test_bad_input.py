@@ -34,10 +34,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in arguments])
-        said = capfd.readouterr()
-        assert "Traceback" not in said.out + said.err
-        assert "torch-compat: internal error" not in said.err
-        return Ended(int(ended.value.code or 0), said.out, said.err)
+        message = capfd.readouterr()
+        assert "Traceback" not in message.out + message.err
+        assert "torch-compat: internal error" not in message.err
+        return Ended(int(ended.value.code or 0), message.out, message.err)
 
     return command
 
@@ -58,9 +58,9 @@ def root(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "root"))
 
 
-def refused(ended: Ended, status: int, *said: str) -> None:
+def refused(ended: Ended, status: int, *message: str) -> None:
     assert (ended.status, ended.out) == (status, "")
-    for text in said:
+    for text in message:
         assert text in ended.err
 
 
@@ -203,10 +203,10 @@ def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root:
     monkeypatch.setattr("torch_compat.judging.gathering.load_corpus", broken)
     with pytest.raises(SystemExit) as ended:
         main(["judge", "--root", str(root)])
-    said = capfd.readouterr()
-    assert (ended.value.code, said.out) == (3, "")
-    assert "internal error: ZeroDivisionError: seven" in said.err
-    assert "Traceback" not in said.err
+    message = capfd.readouterr()
+    assert (ended.value.code, message.out) == (3, "")
+    assert "internal error: ZeroDivisionError: seven" in message.err
+    assert "Traceback" not in message.err
     monkeypatch.setenv("TORCH_COMPAT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["judge", "--root", str(root)])

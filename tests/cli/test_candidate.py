@@ -91,29 +91,29 @@ def test_values_that_changed_are_named_with_a_witness_and_a_program(
 ) -> None:
     ended = candidate(build(at_call="value = value + 1 if type(value) is int else value"), "--format", "json")
     assert ended.status == ended.json["exit_status"] == 1
-    new = {(one["what"], one["policy"], one["rule"], one["witness"]) for one in ended.json["new"]}
+    new = {(item["what"], item["policy"], item["rule"], item["witness"]) for item in ended.json["new"]}
     assert ("computes", "breaks", "newer-computes", "torch-1.5.1/add") in new
-    found = next(one for one in ended.json["new"] if one["what"] == "computes")
-    assert "6 instead of 5" in found["cause"]
-    said = subprocess.run(found["reproduce"].split(), capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[:2] == ["1.7.0.dev20200901+cpu", "forward 6"]  # by torch alone
-    assert "torch_compat" not in Path(found["reproduce"].split()[1]).read_text(encoding="utf-8")
+    result = next(item for item in ended.json["new"] if item["what"] == "computes")
+    assert "6 instead of 5" in result["cause"]
+    message = subprocess.run(result["reproduce"].split(), capture_output=True, text=True, check=True).stdout
+    assert message.splitlines()[:2] == ["1.7.0.dev20200901+cpu", "forward 6"]  # by torch alone
+    assert "torch_compat" not in Path(result["reproduce"].split()[1]).read_text(encoding="utf-8")
     assert ("writes", "needs", None, "torch-1.7.0.dev20200901/add") in new
 
 
 def test_what_is_refused_breaks_a_promise(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     ended = candidate(build(at_load="if isinstance(value, dict): raise RuntimeError('no dictionaries')"), "--format", "json")
     assert ended.status == 1
-    found = [one for one in ended.json["new"] if one["what"] == "loads"]
-    assert [(one["policy"], one["count"]) for one in found] == [("breaks", 4)]
-    assert "no dictionaries" in found[0]["cause"]
+    results = [item for item in ended.json["new"] if item["what"] == "loads"]
+    assert [(item["policy"], item["count"]) for item in results] == [("breaks", 4)]
+    assert "no dictionaries" in results[0]["cause"]
 
 
 def test_a_warning_is_new_and_breaks_nothing(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     name = build(at_load="if isinstance(value, dict): warnings.warn('soon')")
     ended = candidate(name, "--format", "json")
     assert ended.status == 0
-    assert [(one["what"], one["policy"], one["count"]) for one in ended.json["new"]] == [("warns", "allowed", 4)]
+    assert [(item["what"], item["policy"], item["count"]) for item in ended.json["new"]] == [("warns", "allowed", 4)]
     assert candidate(name, "--fail-on", "new").status == 1
 
 
@@ -126,7 +126,7 @@ def test_which_archive_hears_a_warning_that_a_process_gives_once_is_chance(
     cells = {key: cell if key == first else replace(cell, warnings=()) for key, cell in heard.cells.items()}
     record(folder_of(tree.root), replace(heard, cells=cells))
     new = candidate(build(at_load=always), "--format", "json").json["new"]
-    assert [one["what"] for one in new] == ["warns"]  # nobody has stated that it is given once
+    assert [item["what"] for item in new] == ["warns"]  # nobody has stated that it is given once
     with (tree.root / "policies" / "torch" / "warnings.toml").open("a", encoding="utf-8") as file:
         says = '{ type = "UserWarning", text = "a prototype", releases = "1.6.0.." }'
         file.write(
@@ -134,7 +134,7 @@ def test_which_archive_hears_a_warning_that_a_process_gives_once_is_chance(
         )
     assert candidate(build(name="stated", at_load=always), "--format", "json").json["new"] == []
     other = build(name="other", at_load=always.replace("a prototype", "another one"))
-    assert [one["what"] for one in candidate(other, "--format", "json").json["new"]] == ["warns"]
+    assert [item["what"] for item in candidate(other, "--format", "json").json["new"]] == ["warns"]
 
 
 def test_what_the_release_does_wrong_is_known_or_mended(
@@ -143,24 +143,24 @@ def test_what_the_release_does_wrong_is_known_or_mended(
     tree.record(miniature(tree.cache, "1.6.0", at_load="if isinstance(value, dict): raise RuntimeError('no dictionaries')"))
     hook = "if isinstance(value, dict): raise RuntimeError('no dictionaries')"
     known = candidate(build(at_load=hook), "--format", "json")
-    assert [one for one in known.json["new"] if one["what"] in {"loads", "computes"}] == []
+    assert [item for item in known.json["new"] if item["what"] in {"loads", "computes"}] == []
     assert sum(known.json["known"].values()) >= 4
     mended = candidate(build(name="good"), "--format", "json")
-    assert [(one["what"], one["count"]) for one in mended.json["mended"]] == [("loads", 4)]
+    assert [(item["what"], item["count"]) for item in mended.json["mended"]] == [("loads", 4)]
     assert mended.status == 0, mended.json["new"]
 
 
 def test_an_operator_that_is_gone_breaks_a_promise(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     ended = candidate(build(without="aten::relu("), "--format", "json")
     assert ended.status == 1
-    (found,) = ended.json["new"]
-    assert (found["what"], found["witness"], found["after"], found["policy"]) == ("operator", "aten::relu", "gone", "breaks")
+    (result,) = ended.json["new"]
+    assert (result["what"], result["witness"], result["after"], result["policy"]) == ("operator", "aten::relu", "gone", "breaks")
 
 
 def test_operators_that_only_builds_with_cuda_have_are_not_asked_of_others() -> None:
-    found = only_with_cuda(History.load())
-    assert "cuda::device_count" in found
-    assert not [name for name in found if name.startswith("aten::")]
+    result = only_with_cuda(History.load())
+    assert "cuda::device_count" in result
+    assert not [name for name in result if name.startswith("aten::")]
 
 
 def test_operators_that_cannot_be_listed_are_incomplete(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
@@ -208,9 +208,9 @@ def test_a_writer_that_the_release_does_not_follow_within_the_window_breaks_a_pr
     miniature(tree.cache, "1.6.0", at_load=hook)
     ended = candidate(build("1.7.0.dev20200801+cpu", at_import=MARKED), "--format", "json")
     assert ended.status == 1
-    found = [one for one in ended.json["new"] if one["what"] == "older reader"]
-    assert {(one["policy"], one["rule"]) for one in found} == {("breaks", "forward-window")}
-    assert any(what in one["cause"] for one in found), found
+    results = [item for item in ended.json["new"] if item["what"] == "older reader"]
+    assert {(item["policy"], item["rule"]) for item in results} == {("breaks", "forward-window")}
+    assert any(what in item["cause"] for item in results), results
 
 
 BUMPS = """
@@ -228,10 +228,10 @@ def test_a_build_that_bumps_every_archive_breaks_a_promise(
     promises.write_text(promises.read_text(encoding="utf-8") + rule, encoding="utf-8")
     assert candidate(build("1.7.0.dev20200831+cpu", name="plain")).status == 0
     ended = candidate(build(at_import=BUMPS), "--format", "json")
-    (found,) = [one for one in ended.json["new"] if one["what"] == "writes"]
-    assert (ended.status, found["policy"], found["rule"], found["count"]) == (1, "breaks", "versions-lowest", 3)
-    assert "declare file format 10, but 3 is enough" in found["says"]
-    assert found["cause"] == "add: writes file-format 3 to 10"
+    (result,) = [item for item in ended.json["new"] if item["what"] == "writes"]
+    assert (ended.status, result["policy"], result["rule"], result["count"]) == (1, "breaks", "versions-lowest", 3)
+    assert "declare file format 10, but 3 is enough" in result["says"]
+    assert result["cause"] == "add: writes file-format 3 to 10"
 
 
 def test_a_recipe_that_ends_the_process_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
@@ -239,15 +239,15 @@ def test_a_recipe_that_ends_the_process_is_named(candidate: Callable[..., Any], 
     ended = candidate(build(at_import=hook), "--recipe", "add", "--format", "json")
     assert ended.status == 1
     assert ("writes", "breaks", "torch-1.7.0.dev20200901/add") in {
-        (one["what"], one["policy"], one["witness"]) for one in ended.json["new"]
+        (item["what"], item["policy"], item["witness"]) for item in ended.json["new"]
     }
 
 
 def test_the_sample_is_repeated_by_its_seed_and_all_reads_all(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     name = build()
-    one, other = (candidate(name, "--seed", "7", "--format", "json").json for _ in range(2))
-    assert one == other
-    assert one["asked"]["seed"] == 7
+    item, other = (candidate(name, "--seed", "7", "--format", "json").json for _ in range(2))
+    assert item == other
+    assert item["asked"]["seed"] == 7
     assert candidate(name, "--all", "--format", "json").json["asked"]["all"] is True
 
 
@@ -259,7 +259,7 @@ def test_the_first_earlier_build_is_named(candidate: Callable[..., Any], build: 
     candidate(build("1.7.0.dev20200829+cpu", name="good"))
     candidate(build("1.7.0.dev20200830+cpu", name="first", at_call=hook))
     ended = candidate(build(at_call=hook), "--format", "json")
-    assert {one["first"] for one in ended.json["new"]} == {"torch-1.7.0.dev20200830+cpu"}
+    assert {item["first"] for item in ended.json["new"]} == {"torch-1.7.0.dev20200830+cpu"}
 
 
 def test_two_builds_of_one_version_are_not_mixed(
@@ -291,7 +291,7 @@ def test_an_observation_that_has_expired_does_not_count(
 
 def failing(ended: Any) -> set[str]:
     """The rules that something breaks."""
-    return {one["rule"] for one in ended.json["findings"] if one["verdict"] == "fail"}
+    return {finding["rule"] for finding in ended.json["findings"] if finding["verdict"] == "fail"}
 
 
 def test_a_tree_of_a_build_is_judged_with_the_corpus(
@@ -304,7 +304,7 @@ def test_a_tree_of_a_build_is_judged_with_the_corpus(
     alone = command("judge", "--format", "json")
     assert sum(ended.json["counts"].values()) > sum(alone.json["counts"].values())
     assert ended.json["observed_now"] == []  # but on the day of the tree
-    assert f"torch-{VERSION}" in {one["reader"] for one in ended.json["sources"]}
+    assert f"torch-{VERSION}" in {source["reader"] for source in ended.json["sources"]}
     assert any(note.startswith(f"torch-{VERSION}: its observations from ") for note in ended.json["notes"])
     assert tree.everything() == before
 
@@ -323,12 +323,12 @@ def test_shards_are_judged_together(
 ) -> None:
     name = build(at_call="value = value + 1 if type(value) is int else value")
     shards = [candidate(name, "--all", "--shard", f"{part}/3", "--format", "json").json for part in (1, 2, 3)]
-    assert [one["asked"]["recipes"] for one in shards] == [1, 1, 1]
-    assert [one["asked"]["probes"] for one in shards] == [1, 0, 0]
-    assert sorted(one["exit_status"] for one in shards) == [0, 0, 1]
+    assert [shard["asked"]["recipes"] for shard in shards] == [1, 1, 1]
+    assert [shard["asked"]["probes"] for shard in shards] == [1, 0, 0]
+    assert sorted(shard["exit_status"] for shard in shards) == [0, 0, 1]
     trees = [tree.path.name for tree in trees_in(tmp_path / "trees")]
-    assert [one.rpartition("-1.7")[2][-6:] for one in trees] == ["1-of-3", "2-of-3", "3-of-3"]
-    together = command("judge", *(f"--with={tmp_path / 'trees' / one}" for one in trees), "--format", "json")
+    assert [tree.rpartition("-1.7")[2][-6:] for tree in trees] == ["1-of-3", "2-of-3", "3-of-3"]
+    together = command("judge", *(f"--with={tmp_path / 'trees' / tree}" for tree in trees), "--format", "json")
     whole = tmp_path / "whole"
     command("candidate", name, "--all", "--into", str(whole))
     alone = command("judge", "--with", str(whole), "--format", "json")
@@ -347,12 +347,12 @@ def test_an_expired_tree_is_no_evidence(
     command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
 ) -> None:
     candidate(build())
-    (made,) = trees_in(tmp_path / "trees")
-    late = (made.made + dt.timedelta(days=15)).isoformat()
+    (tree,) = trees_in(tmp_path / "trees")
+    late = (tree.made + dt.timedelta(days=15)).isoformat()
     ended = command("judge", "--with", str(tmp_path / "trees"), "--as-of", late, "--format", "json")
     assert ended.status == 4
-    assert any("was observed 15 days before" in one["reason"] for one in ended.json["not_checked"])
-    assert command("judge", "--with", str(made.path), "--as-of", made.made.isoformat()).status == 0
+    assert any("was observed 15 days before" in item["reason"] for item in ended.json["not_checked"])
+    assert command("judge", "--with", str(tree.path), "--as-of", tree.made.isoformat()).status == 0
 
 
 def test_two_builds_of_one_version_are_not_judged_together(
@@ -372,7 +372,7 @@ def test_what_a_tree_holds_of_other_archives_is_not_checked(
     (tree.root / "fixtures" / "torch-1.6.0" / "manifest.jsonl").unlink()
     ended = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
     assert ended.status in {1, 4}
-    assert any("has changed since it was read" in one["reason"] for one in ended.json["not_checked"])
+    assert any("has changed since it was read" in item["reason"] for item in ended.json["not_checked"])
 
 
 def test_a_directory_without_a_tree_is_an_error(command: Callable[..., Any], tmp_path: Path) -> None:
@@ -572,7 +572,7 @@ def test_a_real_build_beside_the_release_that_it_is(small_tree: Path, tmp_path: 
     rebuild.write_text(changed, encoding="utf-8")
     other = run(f"python:{copy / 'bin' / 'python'}")
     assert other["exit_status"] == 1
-    assert any(one["policy"] == "breaks" and "gone" in one["cause"] for one in other["new"])
+    assert any(item["policy"] == "breaks" and "gone" in item["cause"] for item in other["new"])
     assert other["build"]["digest"] != same["build"]["digest"]
 
 
@@ -586,11 +586,11 @@ def test_two_builds_that_do_the_same_have_nothing_new(
     base = build("1.7.0.dev20200830+cpu", name="base")
     ended = candidate(build(), "--against", base, "--format", "json")
     assert (ended.status, ended.json["new"], ended.json["mended"]) == (0, [], []), ended.out
-    said = ended.json["against"]
-    assert (said["name"], said["source"], said["age_days"]) == ("torch-1.7.0.dev20200830+cpu", "now", 0)
+    message = ended.json["against"]
+    assert (message["name"], message["source"], message["age_days"]) == ("torch-1.7.0.dev20200830+cpu", "now", 0)
     assert ended.json["asked"]["cells"] == 11  # 7 of the corpus, and 4 of what the other build wrote
     assert ended.json["asked"]["own_cells"] == 4
-    assert [one for one in ended.json["not_asked"] if one["required"]] == []
+    assert [item for item in ended.json["not_asked"] if item["required"]] == []
     assert tree.everything() == before
     assert "against torch-1.7.0.dev20200830+cpu, now " in candidate(build(), "--against", base).out
 
@@ -604,9 +604,9 @@ def test_what_differs_between_two_builds_is_new_and_what_both_do_is_known(
         build(at_call="value = value + 1 if type(value) is int else value", **both), "--against", base, "--format", "json"
     )
     assert ended.status == 1
-    new = {(one["what"], one["witness"]) for one in ended.json["new"]}
+    new = {(item["what"], item["witness"]) for item in ended.json["new"]}
     assert ("computes", "torch-1.5.1/add") in new
-    assert not [one for one in ended.json["new"] if "no dictionaries" in one["cause"]]
+    assert not [item for item in ended.json["new"] if "no dictionaries" in item["cause"]]
     assert sum(ended.json["known"].values()) >= 4
     assert candidate(base, "--format", "json").status == 1  # against the release, dictionaries are news
 
@@ -615,9 +615,9 @@ def test_what_another_build_wrote_is_read_within_the_window(candidate: Callable[
     base = build("1.7.0.dev20200830+cpu", name="base", at_import=MARKED)
     hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('never written')"
     ended = candidate(build(at_load=hook), "--against", base, "--format", "json")
-    found = [one for one in ended.json["new"] if "never written" in one["cause"]]
-    assert {(one["policy"], one["witness"]) for one in found} == {("breaks", "torch-1.7.0.dev20200830/later")}
-    command = found[0]["reproduce"].split()
+    results = [item for item in ended.json["new"] if "never written" in item["cause"]]
+    assert {(item["policy"], item["witness"]) for item in results} == {("breaks", "torch-1.7.0.dev20200830/later")}
+    command = results[0]["reproduce"].split()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "never written" in done.stdout + done.stderr  # of the archive in the other build's tree
 
@@ -637,9 +637,9 @@ def test_a_build_writes_what_the_other_one_has_to_read_within_the_window(
     hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('too new')"
     base = build("1.7.0.dev20200830+cpu", name="base", at_load=hook)
     ended = candidate(build(f"1.7.0.dev{day}+cpu", at_import=MARKED), "--against", base, "--format", "json")
-    found = [one for one in ended.json["new"] if one["what"] == "older reader"]
+    results = [item for item in ended.json["new"] if item["what"] == "older reader"]
     assert ended.status == status
-    assert {(one["policy"], one["rule"]) for one in found} == {("breaks", "forward-window") if status else ("allowed", None)}
+    assert {(item["policy"], item["rule"]) for item in results} == {("breaks", "forward-window") if status else ("allowed", None)}
     judged = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
     assert ("forward-window" in failing(judged)) is bool(status)
 
@@ -653,15 +653,15 @@ def test_two_builds_of_one_version_are_compared(candidate: Callable[..., Any], b
     assert ended.json["asked"]["own_cells"] == 4
     hook = "if 'marked' in getattr(value, 'methods', {}): value.methods['forward'] = 'lambda *_: 0'"
     other = candidate(build(name="other", at_import=MARKED, at_load=hook), "--against", base, "--format", "json")
-    assert {one["what"] for one in other.json["new"]} >= {"own"}  # with the archives that it wrote
+    assert {item["what"] for item in other.json["new"]} >= {"own"}  # with the archives that it wrote
 
 
 def test_a_build_of_a_recorded_release_reads_what_it_writes(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     assert candidate(build("1.6.0")).status == 0
     hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('my own')"
     ended = candidate(build("1.6.0", name="other", at_import=MARKED, at_load=hook), "--format", "json")
-    found = [one for one in ended.json["new"] if "my own" in one["cause"]]
-    assert ("own", "torch-1.6.0/later") in {(one["what"], one["witness"]) for one in found}
+    results = [item for item in ended.json["new"] if "my own" in item["cause"]]
+    assert ("own", "torch-1.6.0/later") in {(item["what"], item["witness"]) for item in results}
 
 
 def test_a_build_is_not_compared_with_itself(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
@@ -676,9 +676,9 @@ def test_what_is_known_of_the_other_build_is_not_asked_again(
     asked: list[tuple[str, int]] = []
 
     def counted(environment: Any, tasks: list[Any], *more: Any, state: Any, **options: Any) -> Any:
-        found = observe(environment, tasks, *more, state=state, **options)
+        result = observe(environment, tasks, *more, state=state, **options)
         asked.append((environment.version, len(tasks) - state.known))
-        return found
+        return result
 
     monkeypatch.setattr("torch_compat.replay.candidate.observe", counted)
     base = build("1.7.0.dev20200830+cpu", name="base")

@@ -48,15 +48,15 @@ def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main(list(arguments))
-        said = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), said.out, said.err)
+        message = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), message.out, message.err)
 
     return run
 
 
 def row(ended: Ended, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in ended.json["deprecations"] if one["id"] == name)
-    return found
+    results: dict[str, Any] = next(deprecation for deprecation in ended.json["deprecations"] if deprecation["id"] == name)
+    return results
 
 
 def unwaived(root: Path) -> None:
@@ -81,15 +81,15 @@ def test_each_deprecation_and_what_falls_due(ask: Ask) -> None:
 
 
 def test_the_events_of_one_in_order_and_what_is_planned(ask: Ask) -> None:
-    found = ask("deprecations", "--format", "json")
-    events = [(one["what"], one["release"]) for one in row(found, "mode")["events"]]
+    result = ask("deprecations", "--format", "json")
+    events = [(event["what"], event["release"]) for event in row(result, "mode")["events"]]
     assert events == [
         ("alternative", "1.2.0"), ("warned", "1.2.0"), ("documented", "1.2.0"), ("removed", "1.4.0"), ("documented", "1.4.0"),
         ("restored", "1.6.0"), ("documented", "1.6.0"),
     ]  # fmt: skip
     earlier = row(ask("deprecations", "--as-of", "1.3.0", "--format", "json"), "mode")["events"]
-    assert [(one["what"], one["release"]) for one in earlier] == events[:3]
-    assert [(one["what"], one["planned"]) for one in row(found, "planned")["events"]] == [
+    assert [(item["what"], item["release"]) for item in earlier] == events[:3]
+    assert [(event["what"], event["planned"]) for event in row(result, "planned")["events"]] == [
         ("warned", False), ("documented", False), ("removed", True),
     ]  # fmt: skip
 
@@ -97,13 +97,13 @@ def test_the_events_of_one_in_order_and_what_is_planned(ask: Ask) -> None:
 def test_the_verdict_changes_on_the_day_and_not_a_day_before(ask: Ask, root: Path) -> None:
     unwaived(root)
     for line, name in ((7, "too-early"), (4, "late")):
-        found = [
+        results = [
             ask("deprecations", "--as-of", day.isoformat(), "--format", "json") for day in (day_of(line) - DAY, day_of(line))
         ]
-        assert [row(one, name)["verdict"] for one in found] == ["kept", "broken"]
-        assert found[1].status == 1
+        assert [row(item, name)["verdict"] for item in results] == ["kept", "broken"]
+        assert results[1].status == 1
     late = [row(ask("deprecations", "--as-of", f"1.{line}.0", "--format", "json"), "late") for line in (4, 5, 6)]
-    assert [one["overdue"] for one in late] == [True, True, False]
+    assert [item["overdue"] for item in late] == [True, True, False]
     assert "overdue since 2021-02-04" in late[2]["breaches"][0]["text"]
 
 
@@ -118,7 +118,7 @@ def test_a_release_stands_for_its_day(ask: Ask) -> None:
 
 def test_what_falls_due_within_days(ask: Ask) -> None:
     due = [ask("deprecations", "--next", days, "--format", "json").json["due"] for days in ("30-days", "60-days", "1000")]
-    assert [len(one) for one in due] == [0, 1, 1]
+    assert [len(item) for item in due] == [0, 1, 1]
     assert due[1] == [{"day": day_of(13).isoformat(), "id": "planned", "release": "1.13.0", "what": "is planned to be removed"}]
     assert ask("deprecations", "--next", "soon").status == 2
     earlier = ask("deprecations", "--as-of", "1.9.0", "--next", "400-days", "--format", "json").json["due"]
@@ -140,10 +140,10 @@ def test_where_evidence_and_file_disagree_nothing_can_be_told(ask: Ask, root: Pa
     path = root / "policies" / "torch" / "deprecations" / "keyword.toml"
     path.write_text(path.read_text(encoding="utf-8").replace('release = "1.5.0"', 'release = "1.6.0"'), encoding="utf-8")
     ended = ask("deprecations", "--format", "json")
-    found = row(ended, "keyword")
-    assert (ended.status, found["verdict"]) == (1, "cannot-tell")
-    assert found["why"] == ["keyword: in 1.5.0 it must be warned according to its events, but it is error"]
-    assert found["states"]["1.5.0"] == "error"
+    result = row(ended, "keyword")
+    assert (ended.status, result["verdict"]) == (1, "cannot-tell")
+    assert result["why"] == ["keyword: in 1.5.0 it must be warned according to its events, but it is error"]
+    assert result["states"]["1.5.0"] == "error"
 
 
 def test_no_deprecations_are_no_pass(ask: Ask, root: Path) -> None:
@@ -163,7 +163,8 @@ def test_a_sweep_says_from_which_day_on(ask: Ask, root: Path) -> None:
     assert ended.status == 1
     spans = ended.json["spans"]
     assert (
-        next(one["from"] for one in spans if "deprecations-overdue:too-long:late@1.4.0" in one["broken"]) == day_of(4).isoformat()
+        next(span["from"] for span in spans if "deprecations-overdue:too-long:late@1.4.0" in span["broken"])
+        == day_of(4).isoformat()
     )
     for before, now in itertools.pairwise(spans):
         assert set(before["broken"]) <= set(now["broken"])
@@ -178,7 +179,7 @@ def test_an_expired_waiver_is_red_from_its_day_on(ask: Ask, root: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + f"expires = {day_of(9)}\n", encoding="utf-8")
     assert [ask("deprecations", "--as-of", (day_of(9) + offset * DAY).isoformat()).status for offset in (-1, 0)] == [0, 1]
     spans = ask("deprecations", "--sweep", "1.8.0..1.10.0", "--format", "json").json["spans"]
-    assert [one["from"] for one in spans if one["expired"] == ["late-and-known"]] == [
+    assert [span["from"] for span in spans if span["expired"] == ["late-and-known"]] == [
         day_of(9).isoformat(),
         day_of(10).isoformat(),
     ]
@@ -221,12 +222,12 @@ def test_whatever_has_an_id_is_explained(ask: Ask, name: str, said: list[str]) -
 
 
 def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
-    everything, one = ask("deprecations"), ask("deprecations", "keyword", "--next", "1")
-    assert one.status == everything.status
-    assert "1 deprecations: 1 kept" in one.out
+    everything, item = ask("deprecations"), ask("deprecations", "keyword", "--next", "1")
+    assert item.status == everything.status
+    assert "1 deprecations: 1 kept" in item.out
     assert "torch.late (removal)" in everything.out
-    assert "torch.late" not in one.out
-    assert "Nothing falls due within 1 days of" in one.out
+    assert "torch.late" not in item.out
+    assert "Nothing falls due within 1 days of" in item.out
     refused = ask("deprecations", "keywrod")
     assert (refused.status, refused.out) == (2, "")
     assert "nearest: keyword" in refused.err
@@ -302,9 +303,9 @@ def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, s
     )
     assert ended.status in {0, 4}
     assert (root / ended.json["written"]).read_text(encoding="utf-8") == ended.json["draft"]
-    made = next(one for one in histories(load_policy(root / "policies" / "torch")) if one.deprecation.id == "my-plan")
-    assert not [breach for one in made.happened for breach in one.breaches]
-    assert made.snapshots[-1].verdict in {TimelineState.KEPT, TimelineState.NO_PROMISE}
+    history = next(item for item in histories(load_policy(root / "policies" / "torch")) if item.deprecation.id == "my-plan")
+    assert not [breach for happened in history.happened for breach in happened.breaches]
+    assert history.snapshots[-1].verdict in {TimelineState.KEPT, TimelineState.NO_PROMISE}
     judged = ask("deprecations", "--format", "json")
     assert judged.status == 1  # the probe that it names comes next
     assert "there is no probe fixtures/deprecations/my_plan.py" in judged.out
@@ -325,8 +326,8 @@ def test_a_plan_that_cannot_be_written_leaves_nothing(ask: Ask, root: Path) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask, root: Path, kind: str) -> None:
-    made = ask("new", "deprecation", "my-own", "--kind", kind, "--format", "json").json
-    paths = {file["path"]: file["replace"] for file in made["files"]}
+    result = ask("new", "deprecation", "my-own", "--kind", kind, "--format", "json").json
+    paths = {file["path"]: file["replace"] for file in result["files"]}
     assert set(paths) == {"policies/torch/deprecations/my-own.toml", "fixtures/deprecations/my_own.py"}
     policy, probe = (root / path for path in sorted(paths, reverse=True))
     ast.parse(probe.read_text(encoding="utf-8"))
@@ -365,21 +366,23 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     unwaived(root)
     assert ask("judge").status == 1
     cause = "deprecations-timeline:too-early:too-early/removed@1.7.0"
-    made = ask("new", "waiver", "mine", "--finding", cause, "--format", "json").json
+    result = ask("new", "waiver", "mine", "--finding", cause, "--format", "json").json
     path = root / "policies/torch/waivers/mine.toml"
-    (file,) = made["files"]
+    (file,) = result["files"]
     refused = ask("judge")
     assert refused.status == 2
     assert len(re.findall("is unfinished", refused.err)) == len(file["replace"]) == 4
     path.write_text(path.read_text(encoding="utf-8").replace(UNFINISHED, "so, "), encoding="utf-8")
     unaccepted = ask("judge", "--format", "json")
     assert unaccepted.status == 1
-    said = [one["cause"] for one in unaccepted.json["findings"] if one["id"] == cause]
-    assert ["the waiver mine is for this, but it was accepted with another difference" in one for one in said] == [True]
+    messages = [finding["cause"] for finding in unaccepted.json["findings"] if finding["id"] == cause]
+    assert ["the waiver mine is for this, but it was accepted with another difference" in item for item in messages] == [True]
     assert ask("accept", "--write").status == 0
     judged = ask("judge", "--format", "json").json
-    assert [one["waiver"] for one in judged["findings"] if one["id"] == cause] == ["mine"]
-    assert [one["id"] for one in judged["findings"] if one["verdict"] == "fail"] == ["deprecations-overdue:too-long:late@1.4.0"]
+    assert [finding["waiver"] for finding in judged["findings"] if finding["id"] == cause] == ["mine"]
+    assert [finding["id"] for finding in judged["findings"] if finding["verdict"] == "fail"] == [
+        "deprecations-overdue:too-long:late@1.4.0"
+    ]
     assert ask("new", "waiver", "mine").status == 2
     assert ask("new", "waiver", "other", "--finding", "nothing:of:that@1.0.0").status == 2
     assert not (root / "policies/torch/waivers/other.toml").exists()
@@ -398,8 +401,8 @@ def test_a_new_rule_is_listed_and_refused_while_it_is_half_done(ask: Ask, root: 
     assert refused.status == 2
     assert "has no harness/torch_compat/rules" in refused.err
     (root / "harness" / "torch_compat" / "rules").mkdir(parents=True)
-    made = ask("new", "rule", "mine", "--format", "json").json
-    module, promises = (root / file["path"] for file in made["files"])
+    result = ask("new", "rule", "mine", "--format", "json").json
+    module, promises = (root / file["path"] for file in result["files"])
     docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
     assert [word for word in ("What", "Why", "Example", "Reference") if f"\n{word}: {UNFINISHED}" in docstring] != []
     rules = [rule["id"] for rule in tomllib.loads(promises.read_text(encoding="utf-8"))["rule"]]
@@ -437,14 +440,14 @@ def test_a_new_release_is_asked_for_from_its_day_on(ask: Ask, root: Path) -> Non
     timelines.write_text(
         text.replace(f'[[release]]\nversion = "1.12.0"\ndate = {day_of(12)}\nsource = "a plan"\n', ""), encoding="utf-8"
     )
-    found = [ask("deprecations", "--as-of", (day_of(12) + offset * DAY).isoformat(), "--format", "json") for offset in (-1, 0)]
-    assert [one.status for one in found] == [0, 1]
-    assert [one["not_checked"] for one in (found[0].json,)] == [[]]
+    results = [ask("deprecations", "--as-of", (day_of(12) + offset * DAY).isoformat(), "--format", "json") for offset in (-1, 0)]
+    assert [item.status for item in results] == [0, 1]
+    assert [item["not_checked"] for item in (results[0].json,)] == [[]]
     # the release that `pending` was to be gone in is there, and it is not gone: it stays too long
-    assert [one["id"] for one in found[1].json["findings"] if one["verdict"] == "fail"] == [
+    assert [finding["id"] for finding in results[1].json["findings"] if finding["verdict"] == "fail"] == [
         "deprecations-overdue:too-long:pending@1.12.0"
     ]
-    assert {one["reason"].partition(":")[2] for one in found[1].json["not_checked"]} == {
+    assert {item["reason"].partition(":")[2] for item in results[1].json["not_checked"]} == {
         ' the release has not run any deprecation probe; run nox -s "observe(torch-1.12.0)" -- --record'
     }
 
@@ -454,7 +457,7 @@ def test_recordings_of_other_kinds_do_not_matter(ask: Ask, root: Path) -> None:
     assert write_recorded(folder_of(root), readers_of(root).values()) == []
     light = json.loads(ask("deprecations", "--format", "json").out)["findings"]
     whole = json.loads(ask("judge", "--format", "json").out)["findings"]
-    assert [one["id"] for one in light] == [one["id"] for one in whole if one["id"].startswith("deprecations-")]
+    assert [item["id"] for item in light] == [item["id"] for item in whole if item["id"].startswith("deprecations-")]
 
 
 def test_outside_a_tree_the_packaged_policy_is_compared_with_the_calendar(
@@ -471,7 +474,7 @@ def test_outside_a_tree_the_packaged_policy_is_compared_with_the_calendar(
     assert unknown["count"] == len(ended.json["deprecations"]) > 50
     assert row(ended, "floor-divide")["verdict"] == "broken"
     assert row(ended, "floor-divide")["states"] == {}
-    assert {one["verdict"] for one in ended.json["findings"]} == {"waived"}
+    assert {finding["verdict"] for finding in ended.json["findings"]} == {"waived"}
     text = ask("deprecations", "floor-divide")
     assert (text.status, "is not in a checkout" in text.out) == (4, True)
     earlier = row(ask("deprecations", "--as-of", "1.10.0", "--format", "json"), "floor-divide")

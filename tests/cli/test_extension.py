@@ -27,9 +27,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run_command(*arguments: str | Path) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as stopped:
             main(["extension", *map(str, arguments)])
-        said = capsys.readouterr()
+        message = capsys.readouterr()
         assert isinstance(stopped.value.code, int)
-        return stopped.value.code, said.out, said.err
+        return stopped.value.code, message.out, message.err
 
     return run_command
 
@@ -74,9 +74,9 @@ def test_record_by_loading(run: Run, listing: Path, tmp_path: Path, dispatcher: 
     output = tmp_path / "out.json"
     code, _, err = run("record", "--module", "pkg", "--reader", "torch-2.4.1", "--operators", listing, "--output", output)
     assert (code, err) == (0, "")
-    found = read_manifest(output)
-    assert (found.extension, found.torch, found.needs) == ("pkg", "2.4.1+cpu", ("torch.library.Library",))
-    assert [(entry.operator, entry.use) for entry in found.operators] == [
+    result = read_manifest(output)
+    assert (result.extension, result.torch, result.needs) == ("pkg", "2.4.1+cpu", ("torch.library.Library",))
+    assert [(entry.operator, entry.use) for entry in result.operators] == [
         ("aten::_embedding_bag_backward", "calls"),
         ("aten::add.Tensor", "registers"),
         ("mine::f", "defines"),
@@ -117,8 +117,8 @@ def test_wrong_usage(
     (tmp_path / "empty.txt").write_text("# nothing\n", encoding="utf-8")
     (tmp_path / "typo.txt").write_text("calls aten::lineer\n", encoding="utf-8")
     files = {"LIST": listing, "EMPTY": tmp_path / "empty.txt", "TYPO": tmp_path / "typo.txt"}
-    found, _, err = run("record", *(files.get(one, one) for one in arguments))
-    assert found == code
+    result, _, err = run("record", *(files.get(argument, argument) for argument in arguments))
+    assert result == code
     assert said in err
 
 
@@ -131,8 +131,8 @@ def test_wrong_usage(
 )
 def test_check(releases: tuple[str, ...], code: int, run: Run, manifest: Path) -> None:
     options = [part for release in releases for part in ("--release", release)]
-    found, out, _ = run("check", manifest, *options)
-    assert found == code
+    result, out, _ = run("check", manifest, *options)
+    assert result == code
     assert out.splitlines()[0] == "mine, built against 2.4.1, 2 operators"
     assert "aten::" not in out, "operators are named under --verbose"
 
@@ -159,7 +159,7 @@ def test_check_as_json(run: Run, manifest: Path) -> None:
     code, out, _ = run("check", manifest, "--all", "--format", "json")
     document = json.loads(out)
     validator("extension-check").validate(document)
-    told = {one["release"]: one["verdict"] for one in document["releases"]}
+    told = {release["release"]: release["verdict"] for release in document["releases"]}
     assert (code, told["2.4.1"], told["2.5.1"]) == (1, "fits", "does-not-fit")
 
 
@@ -180,8 +180,8 @@ def test_a_manifest_from_a_newer_version(run: Run, manifest: Path) -> None:
     ],
 )
 def test_wrong_questions(options: tuple[str, ...], code: int, said: str, run: Run, manifest: Path) -> None:
-    found, _, err = run("check", manifest, *options)
-    assert found == code
+    result, _, err = run("check", manifest, *options)
+    assert result == code
     assert said in err
 
 
@@ -224,8 +224,8 @@ def test_dispatch_changes(run: Run) -> None:
     ],
 )
 def test_wrong_questions_of_dispatch(arguments: tuple[str, ...], code: int, said: str, run: Run) -> None:
-    found, _, err = run("dispatch", *arguments)
-    assert found == code
+    result, _, err = run("dispatch", *arguments)
+    assert result == code
     assert said in err
 
 

@@ -214,7 +214,7 @@ def test_observing_without_record_leaves_the_others_alone(
     sessions = noxfile(tree.root)
     session = Session(growing)
     sessions.observe(session, "1.6.0")
-    assert not any("nothing is missing" in said for said in session.said)
+    assert not any("nothing is missing" in message for message in session.said)
     session.posargs = ["--record"]
     sessions.observe(session, "1.6.0")
     assert "torch-1.5.1: nothing is missing\n" in session.said
@@ -247,8 +247,8 @@ def test_only_what_is_missing_is_observed(growing: Callable[..., Any], tree: Tre
     source = (tree.root / "fixtures/recipes/state.py").read_text(encoding="utf-8")
     (tree.root / "fixtures/recipes/another.py").write_text(source, encoding="utf-8")
     growing("produce", "torch-1.5.1")
-    said = growing("observe", "--reader", "torch-1.6.0", "--missing", "--record", "--format", "json").json
-    assert {cell["fixture"] for cell in said["cells"]} == {"torch-1.5.1/another"}
+    message = growing("observe", "--reader", "torch-1.6.0", "--missing", "--record", "--format", "json").json
+    assert {cell["fixture"] for cell in message["cells"]} == {"torch-1.5.1/another"}
     assert growing("observe", "--reader", "torch-1.6.0", "--missing").out == "torch-1.6.0: nothing is missing\n"
 
 

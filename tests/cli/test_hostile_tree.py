@@ -47,10 +47,10 @@ COMMANDS = (
 
 def harmless(ended: Ended) -> None:
     """A command that told the user something, and nothing to the terminal."""
-    said = ended.out + ended.err
-    assert all(one.isprintable() or one in "\n\t" for one in said), ascii(said)
-    assert "Traceback" not in said
-    assert "torch-compat: internal error" not in said
+    message = ended.out + ended.err
+    assert all(item.isprintable() or item in "\n\t" for item in message), ascii(message)
+    assert "Traceback" not in message
+    assert "torch-compat: internal error" not in message
     assert ended.status != 3
 
 
@@ -72,7 +72,7 @@ def change(tree: Tree, edit: Callable[[dict[str, Any]], Any]) -> None:
     values = [{"kind": "value", "id": name, "value": told[name]} for name in sorted(told)]
     write_lines(path.with_name(GOLDENS), {"kind": "goldens"}, values)
     try:
-        entry = next(one for one in read_manifest(path).entries if one.recipe not in {"state", "later"})
+        entry = next(item for item in read_manifest(path).entries if item.recipe not in {"state", "later"})
     except (CorpusError, StopIteration):
         return
     pins = read_frozen(tree.root / "fixtures" / FROZEN)
@@ -99,7 +99,7 @@ NAMES = [
 def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secret: Path, command: Command) -> None:
     change(tree, lambda entry: entry.update(file=name.format(secret=secret) if "{" in name else name))
     corpus = load_corpus(tree.root / "fixtures")
-    (damage,) = (one for one in corpus.damage if one.kind == "unreadable-manifest")
+    (damage,) = (item for item in corpus.damage if item.kind == "unreadable-manifest")
     assert damage.subject == f"{RELEASE}/manifest.jsonl"
     assert f"{RELEASE}/manifest.jsonl:3: " in damage.detail
     if name != "\ud800.pt":
@@ -114,7 +114,7 @@ def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secre
 @pytest.mark.parametrize("name", ["../../../etc", "a/b", "", ".", "a\nb", f"x{ESCAPE}", "\ud800", "x" * 5000], ids=ascii)
 def test_a_manifest_names_recipes_by_plain_names(name: str, tree: Tree, command: Command) -> None:
     change(tree, lambda entry: entry.update(recipe=name))
-    (damage,) = (one for one in load_corpus(tree.root / "fixtures").damage if one.kind == "unreadable-manifest")
+    (damage,) = (item for item in load_corpus(tree.root / "fixtures").damage if item.kind == "unreadable-manifest")
     assert "manifest.jsonl:3: recipe is " in damage.detail or "contains an unpaired surrogate in recipe" in damage.detail
     for arguments in COMMANDS:
         harmless(command(*arguments))
@@ -280,12 +280,12 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_entry_is_refused_when_it_is_read(case: str, tree: Tree, command: Command) -> None:
-    given, said = MALFORMED[case]
+    given, message = MALFORMED[case]
     change(tree, lambda entry: entry.update(given))
-    (damage,) = (one for one in load_corpus(tree.root / "fixtures").damage if one.kind == "unreadable-manifest")
+    (damage,) = (item for item in load_corpus(tree.root / "fixtures").damage if item.kind == "unreadable-manifest")
     assert f"{RELEASE}/manifest.jsonl:3: " in damage.detail
     assert "add" in damage.detail
-    assert said in damage.detail
+    assert message in damage.detail
     for arguments in (("judge",), ("observe", "--reader", RELEASE, "--again"), ("replay", "--reader", "reference")):
         ended = command(*arguments)
         harmless(ended)
@@ -359,7 +359,7 @@ OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", OUTCOMES)
 def test_a_malformed_outcome_is_refused_when_it_is_read(case: str, tree: Tree, command: Command) -> None:
-    given, said = OUTCOMES[case]
+    given, message = OUTCOMES[case]
     path = folder_of(tree.root) / f"{RELEASE}.txt"
     body = DIFFERS | given
     name = digest(body)[:12]
@@ -377,7 +377,7 @@ def test_a_malformed_outcome_is_refused_when_it_is_read(case: str, tree: Tree, c
     ended = command("judge", "--full")
     assert ended.status == 1
     assert f"{RELEASE}.txt:{at + 1}: " in ended.out
-    assert said in ended.out
+    assert message in ended.out
 
 
 def test_a_manifest_of_an_odd_release(tree: Tree, command: Command) -> None:

@@ -99,7 +99,7 @@ def test_storages(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None
     _, (row,) = rows(SAVED)
     assert (row["byteorder"], row["storage_alignment"]) == ("little", 64)
     assert len(row["storages"]) == 16
-    assert all(one["offset"] == one["calculated_offset"] for one in row["storages"])
+    assert all(storage["offset"] == storage["calculated_offset"] for storage in row["storages"])
     assert row["weights_only"]["2.8.0"] is None
     assert "torch._utils._rebuild_tensor_v2" in row["globals"]
 
@@ -115,38 +115,38 @@ def test_rows_come_in_order_also_of_what_cannot_be_read(
     cut = tmp_path / "cut.pt"
     cut.write_bytes(SAVED.read_bytes()[:900])
     given = [DIV, tmp_path / "nowhere.pt", pointer, damaged, cut, SAVED]
-    status, found = rows(*given)
+    status, result = rows(*given)
     assert status == 2
-    assert [row["path"] for row in found] == [str(path) for path in given]
-    assert [row["error"] and row["error"]["code"] for row in found] == [
-        None, "usage", "git-lfs-pointer", "crc-mismatch", found[4]["error"]["code"], None,
+    assert [row["path"] for row in result] == [str(path) for path in given]
+    assert [row["error"] and row["error"]["code"] for row in result] == [
+        None, "usage", "git-lfs-pointer", "crc-mismatch", result[4]["error"]["code"], None,
     ]  # fmt: skip
-    assert found[1]["sha256"] is None
-    assert found[2]["sha256"] is not None
-    assert found[3]["damage"][0]["record"] == "data/0"
-    assert found[3]["readable_by"]
-    assert found[4]["damage"]
-    assert found[4]["damage"][0]["record"] == "data.pkl"
-    assert found[4]["error"]["code"] == "cut-off"
-    assert found[4]["readable_by"] is None
-    assert str(tmp_path) not in found[3]["error"]["message"]
+    assert result[1]["sha256"] is None
+    assert result[2]["sha256"] is not None
+    assert result[3]["damage"][0]["record"] == "data/0"
+    assert result[3]["readable_by"]
+    assert result[4]["damage"]
+    assert result[4]["damage"][0]["record"] == "data.pkl"
+    assert result[4]["error"]["code"] == "cut-off"
+    assert result[4]["readable_by"] is None
+    assert str(tmp_path) not in result[3]["error"]["message"]
 
 
 def test_a_folder_stands_for_every_file_in_it(rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path) -> None:
     for name in ("b/z.pt", "b/a/x.bin", "a.pt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SAVED, tmp_path / name)
-    status, found = rows(tmp_path)
+    status, result = rows(tmp_path)
     assert status == 0
-    assert [os.path.relpath(row["path"], tmp_path) for row in found] == ["a.pt", "b/z.pt", "b/a/x.bin"]
+    assert [os.path.relpath(row["path"], tmp_path) for row in result] == ["a.pt", "b/z.pt", "b/a/x.bin"]
     (tmp_path / "b" / "README").write_text("read me")
-    status, found = rows(tmp_path / "b", DIV)
+    status, result = rows(tmp_path / "b", DIV)
     assert status == 0
-    assert [row["error"] for row in found] == [None] * 4
-    assert next((row["kind"], row["name"]) for row in found) == ("other", "a text file")
-    status, found = rows(tmp_path / "b" / "README", tmp_path / "b")  # the same file, named: an error
+    assert [row["error"] for row in result] == [None] * 4
+    assert next((row["kind"], row["name"]) for row in result) == ("other", "a text file")
+    status, result = rows(tmp_path / "b" / "README", tmp_path / "b")  # the same file, named: an error
     assert status == 2
-    assert [row["error"] and row["error"]["code"] for row in found] == ["text", "text", None, None]
+    assert [row["error"] and row["error"]["code"] for row in result] == ["text", "text", None, None]
 
 
 def test_a_folder_without_files_is_nothing_selected(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
@@ -163,12 +163,12 @@ def test_many_files_come_in_order_and_one_that_is_damaged_costs_one_row(
     for number in range(150):
         shutil.copy(SAVED if number % 2 else DIV, tmp_path / f"{number:03}.pt")
     (tmp_path / "077.pt").write_bytes(SAVED.read_bytes()[:1000])
-    status, found = rows(tmp_path)
+    status, result = rows(tmp_path)
     assert status == 2
-    assert [Path(row["path"]).name for row in found] == [f"{number:03}.pt" for number in range(150)]
-    assert [Path(row["path"]).name for row in found if row["error"]] == ["077.pt"]
+    assert [Path(row["path"]).name for row in result] == [f"{number:03}.pt" for number in range(150)]
+    assert [Path(row["path"]).name for row in result if row["error"]] == ["077.pt"]
     alone = rows(DIV)[1][0]
-    assert {**found[0], "path": ""} == {**alone, "path": ""}
+    assert {**result[0], "path": ""} == {**alone, "path": ""}
 
 
 def test_a_process_that_dies_costs_one_row(
@@ -185,11 +185,11 @@ def test_a_process_that_dies_costs_one_row(
     monkeypatch.setattr(MODULE, "look_at", dies)
     for number in range(150):
         shutil.copy(SAVED, tmp_path / f"{number:03}.pt")
-    status, found = rows(tmp_path)
+    status, result = rows(tmp_path)
     assert status == 3
-    assert [Path(row["path"]).name for row in found] == [f"{number:03}.pt" for number in range(150)]
-    assert [row["error"]["code"] for row in found if row["error"]] == ["crashed"]
-    assert found[77]["error"]
+    assert [Path(row["path"]).name for row in result] == [f"{number:03}.pt" for number in range(150)]
+    assert [row["error"]["code"] for row in result if row["error"]] == ["crashed"]
+    assert result[77]["error"]
 
 
 def test_what_many_processes_answer_is_what_one_answers(
@@ -200,14 +200,14 @@ def test_what_many_processes_answer_is_what_one_answers(
     folder.mkdir(parents=True)
     for number in range(60):
         shutil.copy(SAVED if number % 2 else DIV, folder / f"{number:03}{'x' * 200}.pt")
-    found = []
+    results = []
     for processors in ({0}, {0, 1}, {0, 1, 2}):
         monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _, processors=processors: processors)
         for chunk in (1, 8, 100):
             monkeypatch.setattr(PROCESSES, "CHUNK", chunk)
-            found.append(run(folder, "--format", "json"))
-    assert found == [found[0]] * 9
-    assert found[0][0] == 0
+            results.append(run(folder, "--format", "json"))
+    assert results == [results[0]] * 9
+    assert results[0][0] == 0
 
 
 def test_what_fails_in_another_process_is_raised_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,20 +241,20 @@ def test_whoever_has_read_enough_ends_it(tmp_path: Path) -> None:
 def test_rows_say_the_same_under_every_hash_seed(tmp_path: Path) -> None:
     """Where several calls of one operator ask for the same, one of them is named as the reason: always the same one."""
     shutil.copy(FIXTURES / "torch-1.1.0" / "factories.pt", tmp_path / "x.pt")
-    said = {
+    messages = {
         subprocess.run(
             [sys.executable, "-m", "torch_compat", "inspect", str(tmp_path / "x.pt"), "--format", "json"],
             capture_output=True, check=True, cwd=REPOSITORY, env={**os.environ, "PYTHONHASHSEED": str(seed)},
         ).stdout
         for seed in range(6)
     }  # fmt: skip
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 def test_the_text_of_a_row_is_that_of_its_object() -> None:
     for path in [DIV, SAVED, *sorted((FIXTURES / "corrupt").iterdir()), *sorted((FIXTURES / "torch-2.8.0").iterdir())]:
-        found = look_at(str(path))
-        assert found.json() == json.dumps(found.row())
+        inspected = look_at(str(path))
+        assert inspected.json() == json.dumps(inspected.row())
 
 
 def test_a_fault_of_ours_costs_one_row(
@@ -268,11 +268,11 @@ def test_a_fault_of_ours_costs_one_row(
         return real(path, **asked)
 
     monkeypatch.setattr(MODULE, "look_at", breaks)
-    status, found = rows(DIV, SAVED)
+    status, result = rows(DIV, SAVED)
     assert status == 3
-    assert found[0]["error"]["code"] == "fault"
-    assert "KeyError" in found[0]["error"]["message"]
-    assert found[1]["error"] is None
+    assert result[0]["error"]["code"] == "fault"
+    assert "KeyError" in result[0]["error"]["message"]
+    assert result[1]["error"] is None
 
 
 def test_policies_that_cannot_be_read_are_no_fault_of_the_file(
@@ -304,14 +304,14 @@ def test_a_name_that_is_no_text_is_shown(run: Callable[..., tuple[int, str, str]
 def test_one_file_is_one_screen(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, _ = run(SAVED)
     assert status == 0
-    for said in (
+    for name in (
         "format        torch.save (zip, file format 3)",
         "written by    torch 2.7 or newer (.format_version record)",
         "storages      16, 88 bytes: 14 float32, 1 int64, 1 float64",
         "16 of 16 offsets can be calculated without reading the file",
         "damage        none",
     ):
-        assert said in out
+        assert name in out
     assert "Contents" not in out
 
 
@@ -483,9 +483,9 @@ def test_a_file_that_names_harm_fails_only_where_that_is_asked(
 ) -> None:
     (tmp_path / "a.pkl").write_bytes(HARMFUL)
     assert rows(tmp_path)[0] == 0
-    status, found = rows(tmp_path, SAVED, "--fail-on", "danger")
+    status, result = rows(tmp_path, SAVED, "--fail-on", "danger")
     assert status == 1
-    assert [row["fails"] for row in found] == [["danger"], []]
+    assert [row["fails"] for row in result] == [["danger"], []]
     assert rows(SAVED, "--fail-on", "danger")[0] == 0
 
 
@@ -496,17 +496,17 @@ def test_damage_that_is_asked_for_is_a_condition_and_no_error_of_use(
     data[data.index(b"data/0") + 200] ^= 1
     (tmp_path / "a.pt").write_bytes(data)
     assert rows(tmp_path)[0] == 2
-    status, found = rows(tmp_path, "--fail-on", "damage")
-    assert (status, found[0]["fails"]) == (1, ["damage"])
+    status, result = rows(tmp_path, "--fail-on", "damage")
+    assert (status, result[0]["fails"]) == (1, ["damage"])
     (tmp_path / "a.pt").write_bytes(data[:1000])  # of which nothing more can be said
     assert rows(tmp_path, "--fail-on", "damage")[0] == 2
 
 
 def test_a_release_that_does_not_load_a_file_is_a_condition(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
     whole = FIXTURES / "torch-1.5.1" / "whole_module.pt"
-    status, found = rows(whole, "--fail-on", "release:2.5.1", "--fail-on=release:torch-2.6.0", "--fail-on", "release:2.15")
+    status, result = rows(whole, "--fail-on", "release:2.5.1", "--fail-on=release:torch-2.6.0", "--fail-on", "release:2.15")
     assert status == 1
-    assert found[0]["fails"] == ["release:2.6.0", "release:2.15.0"]
+    assert result[0]["fails"] == ["release:2.6.0", "release:2.15.0"]
 
 
 @pytest.mark.parametrize("given", ["dangers", "release:", "release:9.9.9", "release:x", ""])
@@ -529,9 +529,9 @@ def test_files_of_models_that_torch_did_not_write_are_named(
     (tmp_path / "b.gguf").write_bytes(b"GGUF" + bytes(20))
     (tmp_path / "c.json").write_text('{"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}')
     (tmp_path / "d.zip").write_bytes(b"PK\x05\x06" + bytes(18))
-    status, found = rows(tmp_path)
+    status, result = rows(tmp_path)
     assert status == 0
-    assert [row["kind"] for row in found] == ["safetensors", "gguf", "shard-index", "other"]
+    assert [row["kind"] for row in result] == ["safetensors", "gguf", "shard-index", "other"]
 
 
 # --------------------------------------------------------------------------------------------------------- dangers of programs
@@ -590,9 +590,9 @@ def test_archives_inside_of_a_zip_are_looked_into(rows: Callable[..., tuple[int,
     path = _zipped(tmp_path / "a.zip", {"m/a.pt": SAVED.read_bytes(), "README": b"x", "b.pkl": HARMFUL, "c.bin": b"no archive"})
     status, (row,) = rows(path)
     assert (status, row["error"], row["kind"]) == (0, None, "other")
-    assert [one["path"] for one in row["contains"]] == [f"{path}/m/a.pt", f"{path}/b.pkl"]
+    assert [contain["path"] for contain in row["contains"]] == [f"{path}/m/a.pt", f"{path}/b.pkl"]
     assert row["contains"][0]["name"] == "torch.save (zip, file format 3)"
-    assert [(one["global"], one["record"]) for one in row["dangers"]] == [("posix.system", "b.pkl: pickle")]
+    assert [(danger["global"], danger["record"]) for danger in row["dangers"]] == [("posix.system", "b.pkl: pickle")]
     assert rows(path, "--fail-on", "danger")[0] == 1
 
 
@@ -602,7 +602,7 @@ def test_archives_inside_of_a_tar_are_looked_into(rows: Callable[..., tuple[int,
         archive.add(__file__, "x.py")
     status, (row,) = rows(tmp_path / "a.tar")
     assert status == 0
-    assert [one["path"] for one in row["contains"]] == [f"{tmp_path}/a.tar/m/a.pt"]
+    assert [contain["path"] for contain in row["contains"]] == [f"{tmp_path}/a.tar/m/a.pt"]
 
 
 def test_what_is_damaged_inside_is_damage_of_the_file(
@@ -610,7 +610,7 @@ def test_what_is_damaged_inside_is_damage_of_the_file(
 ) -> None:
     status, (row,) = rows(_zipped(tmp_path / "a.zip", {"a.pt": SAVED.read_bytes()[:1000], "b.pt": SAVED.read_bytes()}))
     assert status == 2
-    assert [(one["code"], one["record"]) for one in row["damage"]] == [("cut-off", "a.pt")]
+    assert [(item["code"], item["record"]) for item in row["damage"]] == [("cut-off", "a.pt")]
 
 
 def test_what_is_damaged_beside_an_archive_is_damage_of_the_file_and_a_strange_compression_is_none(
@@ -625,7 +625,7 @@ def test_what_is_damaged_beside_an_archive_is_damage_of_the_file_and_a_strange_c
     assert (status, row["error"], row["damage"]) == (0, None, [])
     path.write_bytes(path.read_bytes().replace(b"unmistakable", b"Unmistakable"))
     status, (row,) = rows(path)
-    assert (status, [(one["code"], one["record"]) for one in row["damage"]]) == (2, [("crc-mismatch", "b.txt")])
+    assert (status, [(item["code"], item["record"]) for item in row["damage"]]) == (2, [("crc-mismatch", "b.txt")])
 
 
 def test_a_zip_without_any_is_an_error_where_it_is_named(

@@ -15,14 +15,16 @@ LINE = re.compile(
 
 
 def test_each_change_is_one_line_in_the_order_of_time_and_what_was_refused_before_comes_last() -> None:
-    found = look_at(str(FIXTURES / "torch-1.5.1" / "comparisons.pt"))
-    told = [line for line in map(LINE.match, map(str.strip, screen(found, 0, tree=False, code=False).splitlines())) if line]
-    met = [one for one in found.changes_of_meaning if one.written != "after"]
-    kinds = {one.id: one.kind for one in met}
+    inspected = look_at(str(FIXTURES / "torch-1.5.1" / "comparisons.pt"))
+    told = [line for line in map(LINE.match, map(str.strip, screen(inspected, 0, tree=False, code=False).splitlines())) if line]
+    met = [meaning for meaning in inspected.changes_of_meaning if meaning.written != "after"]
+    kinds = {meaning.id: meaning.kind for meaning in met}
     assert sorted(line["id"] for line in told) == sorted(kinds)
     for line in told:
-        assert line["operators"].split(", ") == [one.operator for one in met if one.id == line["id"]]
-        assert (line["since"], line["before"], line["after"]) in {(one.since, one.before, one.after) for one in met}
+        assert line["operators"].split(", ") == [meaning.operator for meaning in met if meaning.id == line["id"]]
+        assert (line["since"], line["before"], line["after"]) in {
+            (meaning.since, meaning.before, meaning.after) for meaning in met
+        }
     accepted = [kinds[line["id"]] == "accepted" for line in told]
     assert accepted == sorted(accepted)
     assert set(accepted) == {False, True}

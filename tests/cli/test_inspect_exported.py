@@ -15,13 +15,13 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def said(fixture: str) -> str:
-    found = look_at(str(FIXTURES / f"{fixture}.pt2"))
-    return screen(found, 0, tree=False, code=False)
+    result = look_at(str(FIXTURES / f"{fixture}.pt2"))
+    return screen(result, 0, tree=False, code=False)
 
 
 @pytest.mark.parametrize("release", ["2.1.2", "2.2.2", "2.4.1", "2.5.1", "2.6.0", "2.15.0"])
 def test_the_schema_version_is_told_with_its_writers_and_readers(release: str) -> None:
-    (version,) = [one for one in packaged_log() if release in one.releases]
+    (version,) = [item for item in packaged_log() if release in item.releases]
     text = said(f"torch-{release}/export_conv_linear")
     assert f"schema {version.label}, written by torch {', '.join(version.releases)}; loaders compare only {version.major}" in text
 
@@ -41,7 +41,7 @@ def test_a_program_tells_where_it_computes_the_same_and_why_not_elsewhere(writer
 
 
 def test_what_computes_the_same_is_a_part_of_what_loads_and_holds_the_writer() -> None:
-    found = look_at(str(FIXTURES / "torch-2.13.0" / "export_attention_three_dimensions.pt2"))
-    assert found.needs is not None
-    spans = alike(found.needs, found.changes_of_meaning)
+    inspected = look_at(str(FIXTURES / "torch-2.13.0" / "export_attention_three_dimensions.pt2"))
+    assert inspected.needs is not None
+    spans = alike(inspected.needs, inspected.changes_of_meaning)
     assert spans == (("2.9.0", "2.13.0"),)

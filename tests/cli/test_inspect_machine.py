@@ -50,15 +50,15 @@ def inspected(*arguments: str) -> int:
 def rows(*paths: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     capsys.readouterr()
     inspected(*paths, "--format", "json", "--fail-on", "danger")
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["archives"]
-    return found
+    results: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["archives"]
+    return results
 
 
 def test_every_form_agrees_with_the_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = sorted(path.name for path in folder.iterdir())
     status = inspected(*paths, "--fail-on", "danger", *(f"--output={form}={form}.out" for form in FORMS))
     assert status == 2
-    found = {row["path"]: row for row in rows(*paths, capsys=capsys)}
+    matches = {row["path"]: row for row in rows(*paths, capsys=capsys)}
     schema = json.loads((Path(torch_compat.__file__).parent / "schemas/run-lines.schema.json").read_text())
     head, *lines = map(json.loads, Path("jsonl.out").read_text(encoding="ascii").splitlines())
     for line in (head, *lines):
@@ -66,11 +66,11 @@ def test_every_form_agrees_with_the_json(folder: Path, capsys: pytest.CaptureFix
     assert (head["exit_status"], head["totals"]["files"], head["entries"]) == (2, len(paths), len(lines))
     expected = {
         (path, rule)
-        for path, row in found.items()
+        for path, row in matches.items()
         for rule, told in (
             ("inspect-damage", row["damage"]),
             ("inspect-danger", row["dangers"]),
-            ("inspect-changes", [one for one in row["changes_of_meaning"] if one["written"] != "after"]),
+            ("inspect-changes", [change for change in row["changes_of_meaning"] if change["written"] != "after"]),
         )
         if told
     }
@@ -78,18 +78,18 @@ def test_every_form_agrees_with_the_json(folder: Path, capsys: pytest.CaptureFix
     broken = {line["file"] for line in lines if line["level"] == "error"}
     assert (
         broken
-        == {path for path, row in found.items() if row["error"] or row["fails"]}
+        == {path for path, row in matches.items() if row["error"] or row["fails"]}
         >= {"damaged.pt", "none.pt", "dangerous.pkl"}
     )
     assert "sound.pt" not in broken
     for line in lines:
         assert line["rule"] in RULES
     results = sarif_of_text(Path("sarif.out").read_text(encoding="ascii"))["runs"][0]["results"]
-    assert [(one["ruleId"], one["level"]) for one in results] == [(line["rule"], line["level"]) for line in lines]
-    said = Path("github.out").read_text(encoding="utf-8").splitlines()
-    assert sum(line.startswith("::error ") for line in said) == sum(line["level"] == "error" for line in lines)
-    assert all(re.match(r"::(error|warning|notice) ", line) for line in said)
-    assert "\x1b" not in "".join(said)
+    assert [(result["ruleId"], result["level"]) for result in results] == [(line["rule"], line["level"]) for line in lines]
+    message = Path("github.out").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("::error ") for line in message) == sum(line["level"] == "error" for line in lines)
+    assert all(re.match(r"::(error|warning|notice) ", line) for line in message)
+    assert "\x1b" not in "".join(message)
     junit = junitparser.JUnitXml.fromfile("junit.out")
     assert {suite.name for suite in junit} == set(RULES)
     assert sum(suite.failures for suite in junit) == len({line["rule"] for line in lines if line["level"] == "error"})
@@ -128,14 +128,14 @@ def hook() -> dict[str, str]:
 
 
 def test_the_hook_runs_a_command_that_this_package_installs(folder: Path) -> None:
-    found = hook()
-    program, *arguments = shlex.split(found["entry"])
+    result = hook()
+    program, *arguments = shlex.split(result["entry"])
     scripts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
     assert program in scripts
-    assert found["language"] == "python"
-    chosen = [path.name for path in sorted(folder.iterdir()) if re.search(found["files"], path.name)]
+    assert result["language"] == "python"
+    chosen = [path.name for path in sorted(folder.iterdir()) if re.search(result["files"], path.name)]
     assert {"sound.pt", "damaged.pt", "dangerous.pkl", "none.pt"} <= set(chosen)
-    assert not re.search(found["files"], "model.py")
+    assert not re.search(result["files"], "model.py")
     for names, status in ((["sound.pt"], 0), (["sound.pt", "dangerous.pkl"], 1), (["damaged.pt"], 1), (["none.pt"], 2)):
         ended = subprocess.run(
             [sys.executable, "-m", "torch_compat", *arguments, *names], check=False, capture_output=True, text=True

@@ -40,10 +40,10 @@ def finished(path: Path) -> None:
 
 
 def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: Tree) -> None:
-    made = command("new", "recipe", "twice", "--family", "torchscript")
+    result = command("new", "recipe", "twice", "--family", "torchscript")
     path = tree.root / "fixtures/recipes/twice.py"
-    assert (made.status, made.err) == (0, "")
-    lines = made.out.splitlines()
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert lines[0] == "created fixtures/recipes/twice.py"
     assert lines[1] == f"Replace {UNFINISHED}...> on lines 1 and 20, and correct OPERATORS and SINCE. Then run:"
     then = [shlex.split(line)[1:] for line in lines[2:]]
@@ -69,12 +69,12 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_family_begins_with_a_whole_recipe(family: str, tree: Tree, command: Callable[..., Any]) -> None:
     shutil.copy(REPOSITORY / "policies" / "torch" / "releases.toml", tree.root / "policies" / "torch" / "releases.toml")
-    made = command("new", "recipe", "mine", "--family", family, "--format", "json").json
-    path = tree.root / made["path"]
+    result = command("new", "recipe", "mine", "--family", family, "--format", "json").json
+    path = tree.root / result["path"]
     text = path.read_text(encoding="utf-8").splitlines()
-    assert made["replace"] == [number for number, line in enumerate(text, 1) if UNFINISHED in line]
-    while made["replace"]:  # each line is refused until it is replaced, and the first one left is named
-        number = made["replace"].pop(0)
+    assert result["replace"] == [number for number, line in enumerate(text, 1) if UNFINISHED in line]
+    while result["replace"]:  # each line is refused until it is replaced, and the first one left is named
+        number = result["replace"].pop(0)
         with pytest.raises(CorpusError, match="is unfinished") as refused:
             read_recipe(path)
         assert refused.value.where == f"{path}:{number}"
@@ -102,8 +102,8 @@ def test_each_family_works_with_a_real_release(family: str, tmp_path: Path, caps
     run("new", "recipe", "mine", "--family", family)
     finished(tmp_path / "fixtures/recipes/mine.py")
     assert run("produce", "torch-2.13.0") == "added         torch-2.13.0/mine\n"
-    made = (tmp_path / "fixtures/torch-2.13.0/manifest.jsonl").read_text(encoding="utf-8")
-    assert '"readback":"same"' in made.replace(" ", "")
+    result = (tmp_path / "fixtures/torch-2.13.0/manifest.jsonl").read_text(encoding="utf-8")
+    assert '"readback":"same"' in result.replace(" ", "")
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,10 @@ def steps(job: str) -> list[str]:
     """What a job of the workflow runs, but for the installation."""
     text = (REPOSITORY / NIGHTLY / "workflow.yml").read_text(encoding="utf-8")
     (body,) = re.findall(rf"^  {job}:\n((?:    .*\n|\n)+)", text, re.MULTILINE)
-    found = re.findall(r"^ +- run: (.+)$", body, re.MULTILINE)
-    assert len(re.findall(r"\brun:", body)) == len(found)  # nothing that is not run here
-    assert found[0] == INSTALL
-    return found[1:]
+    result = re.findall(r"^ +- run: (.+)$", body, re.MULTILINE)
+    assert len(re.findall(r"\brun:", body)) == len(result)  # nothing that is not run here
+    assert result[0] == INSTALL
+    return result[1:]
 
 
 @pytest.fixture
@@ -107,20 +107,20 @@ def test_the_jobs_of_the_workflow(night: Callable[..., subprocess.CompletedProce
     log = (tmp_path / "gh.log").read_text(encoding="utf-8")
     assert re.match(r"run list --workflow torch-compat --created >=\d{4}-\d\d-\d\d --status completed ", log)
     assert [tree.name for tree in trees_in(tmp_path / "earlier" / "7" / "trees-1")] == ["torch-1.7.0.dev20200830+cpu"]
-    name, said = build_in(tmp_path / "build", at_load=warns), ""
+    name, message = build_in(tmp_path / "build", at_load=warns), ""
     for part in range(1, PARTS + 1):
         ended = night(candidate, BUILD=name, SHARD=f"{part}/{PARTS}")
         assert ended.returncode == 0, ended.stderr
         assert (tmp_path / "results" / f"candidate-{part}-of-{PARTS}.txt").read_text(encoding="utf-8") == ended.stdout
-        said += ended.stdout
-    assert "since torch-1.7.0.dev20200830+cpu" in said  # the tree of the earlier run has the warning, too
+        message += ended.stdout
+    assert "since torch-1.7.0.dev20200830+cpu" in message  # the tree of the earlier run has the warning, too
     assert len(trees_in(tmp_path / "trees")) == PARTS
 
     (line,) = steps("judge")
     ended = night(line)
     assert ended.returncode == 0, ended.stdout
     judged = json.loads((tmp_path / "results" / "judged.json").read_text(encoding="utf-8"))
-    assert "torch-1.7.0.dev20200901+cpu" in {one["reader"] for one in judged["sources"]}
+    assert "torch-1.7.0.dev20200901+cpu" in {source["reader"] for source in judged["sources"]}
     assert (tmp_path / "results" / "summary.md").is_file()
 
 
@@ -130,10 +130,10 @@ def test_the_script_does_all_steps_and_is_red_if_one_is(
     name = build_in(tmp_path / "build", at_call="value = value + 1 if type(value) is int else value")
     ended = night(f"bash {NIGHTLY}/nightly.sh", BUILD=name, RELEASES="torch-1.5.1 torch-1.6.0")
     assert ended.returncode == 1
-    headings = [one for one in ended.stdout.splitlines() if one.startswith("==> ")]
+    headings = [line for line in ended.stdout.splitlines() if line.startswith("==> ")]
     assert headings == ["==> reader torch-1.5.1", "==> reader torch-1.6.0", "==> candidate 1/1", "==> judge"]
     judged = json.loads((tmp_path / "results" / "judged.json").read_text(encoding="utf-8"))
-    assert "newer-computes" in {one["rule"] for one in judged["findings"] if one["verdict"] == "fail"}
+    assert "newer-computes" in {finding["rule"] for finding in judged["findings"] if finding["verdict"] == "fail"}
 
 
 @pytest.mark.parametrize("arguments", ["reader", "candidate", "judge twice", "nothing"])

@@ -40,14 +40,15 @@ def totals_of(folder: Path) -> dict[str, dict[str, int]]:
     """Judgements by verdict, out of each form that counts them."""
     log = json.loads((folder / "sarif").read_text())
     head = json.loads((folder / "jsonl").read_text().splitlines()[0])
-    (said,) = re.findall(r"^(.*); exit status \d+; as of", (folder / "summary").read_text(), re.MULTILINE)
+    (message,) = re.findall(r"^(.*); exit status \d+; as of", (folder / "summary").read_text(), re.MULTILINE)
     page = read((folder / "page/index.html").read_text(encoding="utf-8"))
     table = next(rows for rows in page.rows if rows[0] == [str(verdict) for verdict in Verdict])
     return {
         "json": json.loads((folder / "json").read_text())["counts"],
         "sarif": log["runs"][0]["properties"]["totals"],
         "jsonl": head["totals"],
-        "summary": {str(verdict): 0 for verdict in Verdict} | {name: int(n) for n, name in re.findall(r"(\d+) ([a-z-]+)", said)},
+        "summary": {str(verdict): 0 for verdict in Verdict}
+        | {name: int(n) for n, name in re.findall(r"(\d+) ([a-z-]+)", message)},
         "page": {name: int(count) for name, count in zip(table[0], table[1], strict=True)},
     }
 
@@ -73,16 +74,16 @@ def test_every_form_counts_the_same_verdicts(ran: tuple[Path, str]) -> None:
     folder, _ = ran
     totals = totals_of(folder)
     assert totals["json"]["pass"] > 1000
-    assert all(found == totals["json"] for found in totals.values()), totals
+    assert all(total == totals["json"] for total in totals.values()), totals
 
 
 def test_questions_of_the_text_are_those_of_json_and_of_markdown(ran: tuple[Path, str]) -> None:
     folder, text = ran
     document = json.loads((folder / "json").read_text())["values_right"]
-    said = asked_of(spaced(text, "reader "))
-    assert said == asked_of(marked((folder / "markdown").read_text(encoding="utf-8"), "reader"))
-    assert sum(shown["pass"] for shown in said.values()) > 100
-    for age, shown in said.items():
+    message = asked_of(spaced(text, "reader "))
+    assert message == asked_of(marked((folder / "markdown").read_text(encoding="utf-8"), "reader"))
+    assert sum(shown["pass"] for shown in message.values()) > 100
+    for age, shown in message.items():
         counts = document[AGES[age]]
         assert shown.pop("asked") == sum(counts.values())
         assert {name: count for name, count in shown.items() if count} == {name: count for name, count in counts.items() if count}
@@ -91,25 +92,25 @@ def test_questions_of_the_text_are_those_of_json_and_of_markdown(ran: tuple[Path
 def test_causes_are_the_same_in_every_form(ran: tuple[Path, str]) -> None:
     folder, text = ran
     findings = json.loads((folder / "json").read_text())["findings"]
-    counts = sorted((one["id"], one["count"]) for one in findings)
+    counts = sorted((finding["id"], finding["count"]) for finding in findings)
     assert len(counts) > 50
     entries = [json.loads(line) for line in (folder / "jsonl").read_text().splitlines()[1:]]
-    assert sorted((one["id"], one["count"]) for one in entries if one["verdict"] != "not-checked") == counts
+    assert sorted((entry["id"], entry["count"]) for entry in entries if entry["verdict"] != "not-checked") == counts
     results = json.loads((folder / "sarif").read_text())["runs"][0]["results"]
     numbers = sorted(count for _, count in counts)
-    assert sorted(int(one["message"]["text"].partition(" × ")[0]) for one in results) == numbers
+    assert sorted(int(result["message"]["text"].partition(" × ")[0]) for result in results) == numbers
     (folder / "junit.xml").write_bytes((folder / "junit").read_bytes())
     xml = junitparser.JUnitXml.fromfile(str(folder / "junit.xml"))
     lines = [line for suite in xml for case in suite for line in (case.system_out or "").splitlines()]
     told = {re.match(r"(.*?): (\d+) × ", line) for line in lines}
-    assert {(one[1], int(one[2])) for one in told if one is not None} == set(counts)
+    assert {(item[1], int(item[2])) for item in told if item is not None} == set(counts)
     beside = "".join(path.read_text(encoding="utf-8") for path in (folder / "page").glob("*/causes-*.html"))
     assert sorted(map(int, re.findall(r"<dt>count</dt><dd>(\d+)</dd>", beside))) == numbers
     assert f"<p>{len(findings)} findings, by the release" in (folder / "page/index.html").read_text(encoding="utf-8")
-    kept = sum(one["count"] for one in findings if one["verdict"] == "waived")
-    said = {title: int(count) for title, count in re.findall(r"^(\S.*) \(\d+ causes?, (\d+) in all\)", text, re.MULTILINE)}
+    kept = sum(finding["count"] for finding in findings if finding["verdict"] == "waived")
+    messages = {title: int(count) for title, count in re.findall(r"^(\S.*) \(\d+ causes?, (\d+) in all\)", text, re.MULTILINE)}
     assert (
-        sum(count for title, count in said.items() if not title.startswith("Expected"))
+        sum(count for title, count in messages.items() if not title.startswith("Expected"))
         == kept
         == totals_of(folder)["json"]["waived"]
     )
@@ -118,16 +119,16 @@ def test_causes_are_the_same_in_every_form(ran: tuple[Path, str]) -> None:
 def test_outcomes_of_the_text_are_those_of_json_and_of_the_page(ran: tuple[Path, str]) -> None:
     folder, text = ran
     want: Counter[str] = Counter()
-    for one in json.loads((folder / "json").read_text())["matrix"]:
-        if one["options"] == "default":
-            want.update(one["counts"])
+    for item in json.loads((folder / "json").read_text())["matrix"]:
+        if item["options"] == "default":
+            want.update(item["counts"])
     head, *rows = spaced(text, "family ")
     names = [re.sub(r"[^a-z]", "", name) for name in head[2:]]
-    said: Counter[str] = Counter()
+    messages: Counter[str] = Counter()
     for row in rows:
-        said.update({name: 0 if count == "·" else int(count) for name, count in zip(names, row[-len(names) :], strict=True)})
-    assert said.pop("cells") == want.total() == said.total()
-    assert {name: said[name] for name in ("refused", "raised", "crashed")} == {
+        messages.update({name: 0 if count == "·" else int(count) for name, count in zip(names, row[-len(names) :], strict=True)})
+    assert messages.pop("cells") == want.total() == messages.total()
+    assert {name: messages[name] for name in ("refused", "raised", "crashed")} == {
         name: want[name] for name in ("refused", "raised", "crashed")
     }
     shown: Counter[str] = Counter()

@@ -47,9 +47,9 @@ def test_the_next_run_knows_what_the_last_one_observed_unless_told(command: Call
 
 
 def test_json_has_a_row_for_each_cell(command: Callable[..., Any]) -> None:
-    said = command(*READER, *ADD, "--format", "json").json
-    assert (said["schema_version"], said["reader"], said["identity"]["torch"]) == (1, "torch-1.6.0", "1.6.0")
-    assert said["cells"] == [
+    message = command(*READER, *ADD, "--format", "json").json
+    assert (message["schema_version"], message["reader"], message["identity"]["torch"]) == (1, "torch-1.6.0", "1.6.0")
+    assert message["cells"] == [
         {
             "fixture": "torch-1.5.1/add",
             "options": "default",
@@ -67,9 +67,9 @@ def test_json_has_a_row_for_each_cell(command: Callable[..., Any]) -> None:
 
 
 def test_one_set_of_load_options(command: Callable[..., Any]) -> None:
-    said = command(*READER, "--options", "weights-only", "--format", "json")
-    assert said.status == 0
-    assert [row["fixture"] for row in said.json["cells"]] == ["torch-1.5.1/state", "torch-1.6.0/state"]
+    ended = command(*READER, "--options", "weights-only", "--format", "json")
+    assert ended.status == 0
+    assert [row["fixture"] for row in ended.json["cells"]] == ["torch-1.5.1/state", "torch-1.6.0/state"]
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,10 @@ def test_what_is_recorded_is_shown_without_any_release(command: Callable[..., An
     assert ended.err == ""
     assert command(*READER, *ADD, "--recorded").out == ended.out
     assert tree.everything() == before
-    said = command(*READER, *ADD, "--recorded", "--format", "json").json
-    assert [(row["fixture"], row["outcome"], row["reproduced"]) for row in said["cells"]] == [("torch-1.5.1/add", "same", True)]
+    message = command(*READER, *ADD, "--recorded", "--format", "json").json
+    assert [(row["fixture"], row["outcome"], row["reproduced"]) for row in message["cells"]] == [
+        ("torch-1.5.1/add", "same", True)
+    ]
 
 
 def test_a_recorded_difference_names_both_releases(command: Callable[..., Any], tree: Tree) -> None:
@@ -199,9 +201,9 @@ def test_a_reader_that_is_not_built_does_not_stop_the_one_before(command: Callab
 
 def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: Tree) -> None:
     def drawn(*more: str) -> list[tuple[str, str]]:
-        said = command(*READER, "--sample", "40%", "--format", "json", *more)
-        assert said.status == 0
-        return [(row["fixture"], row["options"]) for row in said.json["cells"]]
+        ended = command(*READER, "--sample", "40%", "--format", "json", *more)
+        assert ended.status == 0
+        return [(row["fixture"], row["options"]) for row in ended.json["cells"]]
 
     assert "torch-1.6.0: a sample of 3 of 7 cells, with seed 0" in command(*READER, "--sample", "40%").err
     assert len(drawn()) == 3
@@ -261,7 +263,7 @@ def without(tree: Tree, fixture: str) -> None:
 
 def test_a_recorded_cell_of_another_archive_is_not_compared_with(command: Callable[..., Any], tree: Tree) -> None:
     """An observation whose key is not that of the fixture as it is now was about something else."""
-    stale = {cell: replace(one, key="0" * 20 + "-000000") for cell, one in tree.recorded("1.6.0").cells.items()}
+    stale = {cell: replace(item, key="0" * 20 + "-000000") for cell, item in tree.recorded("1.6.0").cells.items()}
     change_reader(tree.root, "torch-1.6.0", cells=stale)
     ended = command(*READER, "--format", "json")
     assert ended.status == 4

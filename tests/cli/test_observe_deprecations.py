@@ -107,9 +107,9 @@ def test_a_fixture_and_a_probe_that_are_missing_are_observed_together(command: C
             del cells[cell]
 
     change_cells(old.root, "torch-1.6.0", without_add)
-    said = command(*READER, "--missing", "--record", "--format", "json").json
-    assert {cell["fixture"] for cell in said["cells"]} == {cell[0] for cell in observed.cells if "add" in cell[0]}
-    assert [row["probe"] for row in said["deprecations"]] == ["old"]
+    message = command(*READER, "--missing", "--record", "--format", "json").json
+    assert {cell["fixture"] for cell in message["cells"]} == {cell[0] for cell in observed.cells if "add" in cell[0]}
+    assert [row["probe"] for row in message["deprecations"]] == ["old"]
     assert command(*READER, "--missing").out == "torch-1.6.0: nothing is missing\n"
 
 
@@ -121,8 +121,12 @@ def test_what_is_recorded_of_a_probe_that_is_gone_goes_too(command: Callable[...
 
 
 def test_json_and_show(command: Callable[..., Any], old: Tree) -> None:
-    said = command(*ASKED, "--format", "json").json
-    assert (said["reader"], said["cells"], said["deprecations"]) == ("torch-1.6.0", [], [{"probe": "old", "reproduced": None}])
+    message = command(*ASKED, "--format", "json").json
+    assert (message["reader"], message["cells"], message["deprecations"]) == (
+        "torch-1.6.0",
+        [],
+        [{"probe": "old", "reproduced": None}],
+    )
     shown = command(*ASKED, "--show").out
     assert "old in torch-1.6.0\n  deprecated: worked\n    UserWarning: torch.old is deprecated\n  alternative: worked\n" in shown
 

@@ -64,15 +64,15 @@ def test_every_release_writes_and_reads_and_what_was_there_stays(
     assert "download: at most 0 GB" in ended.err
     assert "time: about" in ended.err
     assert builds == []
-    assert all((tree.root / f"fixtures/torch-{one}/{recipe}.pt").is_file() for one in ("1.5.1", "1.6.0"))
+    assert all((tree.root / f"fixtures/torch-{name}/{recipe}.pt").is_file() for name in ("1.5.1", "1.6.0"))
     assert command("judge").status == 0
     assert "every release has already run it and read its fixtures" in everywhere(command).out
 
 
 def test_what_is_built_for_it_is_removed_release_by_release(command: Callable[..., Any], recipe: str, builds: list[str]) -> None:
     assert recipe
-    for one in ("1.5.1", "1.6.0"):
-        command("readers", "remove", f"torch-{one}")
+    for name in ("1.5.1", "1.6.0"):
+        command("readers", "remove", f"torch-{name}")
     builds.clear()
     everywhere(command)
     pairs = [f"{what} {version}" for version in ("1.5.1", "1.6.0") for what in ("build", "remove")]
@@ -84,8 +84,8 @@ def test_it_goes_on_where_it_stopped(command: Callable[..., Any], recipe: str, b
     assert builds == []
     assert command("produce", "torch-1.5.1", "--recipe", recipe).status == 0
     assert command("observe", "--reader", "torch-1.5.1", "--recipe", recipe, "--record").status in {0, 4}
-    said = everywhere(command).err
-    assert "1 of 3: torch-1.6.0 writes" in said
+    message = everywhere(command).err
+    assert "1 of 3: torch-1.6.0 writes" in message
     assert command("judge").status == 0
 
 
@@ -107,8 +107,8 @@ def test_a_large_download_needs_yes(
 ) -> None:
     assert recipe
     monkeypatch.setattr("torch_compat.replay.everywhere.WHEEL_BYTES", 3 * 10**9)
-    for one in ("1.5.1", "1.6.0"):
-        command("readers", "remove", f"torch-{one}")
+    for name in ("1.5.1", "1.6.0"):
+        command("readers", "remove", f"torch-{name}")
     builds.clear()
     ended = everywhere(command)
     assert ended.status == 2

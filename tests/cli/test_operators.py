@@ -45,10 +45,10 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         more = ("--root", str(small_tree)) if arguments[0] == "check" and "--root" not in arguments else ()
         with pytest.raises(SystemExit) as ended:
             main(["operators", *arguments, *more])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
+        message = capsys.readouterr()
+        assert "Traceback" not in message.err
         assert isinstance(ended.value.code, int)
-        return ended.value.code, said.out, said.err
+        return ended.value.code, message.out, message.err
 
     return command
 
@@ -152,11 +152,11 @@ def test_an_unknown_release_names_the_nearest(run: Run, name: str, hint: str) ->
 
 
 def test_the_history_of_an_overload_and_of_all(run: Run) -> None:
-    status, one, _ = run("history", "aten::div.Tensor")
+    status, item, _ = run("history", "aten::div.Tensor")
     assert status == 0
-    assert "aten::div.Tensor(Tensor self, Tensor other) -> Tensor" in one
-    assert "div_Tensor_0_3" in one
-    assert "aten::div.Scalar" not in one
+    assert "aten::div.Tensor(Tensor self, Tensor other) -> Tensor" in item
+    assert "div_Tensor_0_3" in item
+    assert "aten::div.Scalar" not in item
     _, every, _ = run("history", "aten::div")
     assert "aten::div.Scalar(Tensor self, Scalar other) -> Tensor" in every
     assert "core pointwise" in every
@@ -313,13 +313,13 @@ def test_an_overload_that_gains_a_name_breaks_where_archives_state_overloads(run
     PyTorch's own comparison calls it a break in every release. 1.4.0 writes no bytecode.
     """
     and_old, and_new = "aten::__and__(int a, int b) -> int", "aten::__and__.int(int a, int b) -> int"
-    found = check_operators(read_set("1.4.0"), read_set("1.5.0"))
-    assert len(found.named) == 80
-    assert "aten::acosh" in {one.operator for one in found.named}
-    assert not set(found.named) & set(found.broken)
-    found = check_operators(read_set("1.6.0"), read_set("1.7.1"))
-    assert not found.named
-    assert "aten::__and__" in {one.operator for one in found.broken}
+    operators = check_operators(read_set("1.4.0"), read_set("1.5.0"))
+    assert len(operators.named) == 80
+    assert "aten::acosh" in {item.operator for item in operators.named}
+    assert not set(operators.named) & set(operators.broken)
+    operators = check_operators(read_set("1.6.0"), read_set("1.7.1"))
+    assert not operators.named
+    assert "aten::__and__" in {item.operator for item in operators.broken}
     old, new = write("old", and_old), write("new", and_new)
     status, out, _ = run("check", "--old", old, "--new", new)
     assert status == 1
@@ -504,8 +504,8 @@ def test_recorded_releases_are_waived_exactly(run: Run) -> None:
 
 
 def checked(old: str, new: str, *waivers: OperatorWaiver, day: int = 2026, **more: Any) -> tuple[int, list[str]]:
-    found = check_operators(read_set(old), read_set(new), waivers=waivers, as_of=dt.date(day, 1, 1), **more)
-    return found.exit_status, [f"{name} {problem}" for name, problem in found.problems]
+    operators = check_operators(read_set(old), read_set(new), waivers=waivers, as_of=dt.date(day, 1, 1), **more)
+    return operators.exit_status, [f"{name} {problem}" for name, problem in operators.problems]
 
 
 @pytest.fixture
@@ -549,7 +549,7 @@ PROFILER = waiver(
 
 
 def test_a_waiver_between_other_releases_is_left_aside() -> None:
-    elsewhere = [one.model_copy(update={"since": "2.14.1"}) for one in (UNIFORM, PROFILER)]
+    elsewhere = [item.model_copy(update={"since": "2.14.1"}) for item in (UNIFORM, PROFILER)]
     assert checked("2.10.0", "2.11.0", *elsewhere) == (1, [])
     assert checked("2.14.1", "2.15.0", *elsewhere) == (0, [])
 
@@ -558,7 +558,7 @@ def test_between_two_recorded_releases_waivers_are_exact() -> None:
     good = [UNIFORM, PROFILER]
     policy = load_policy(Path(__file__).parents[2] / "policies" / "torch")
     ids = {"known": "op-prims-2-11", "profiler": "op-profiler-renamed"}
-    became = {(one.id, name): policy.became[ids[one.id], name] for one in good for name in one.operators}
+    became = {(item.id, name): policy.became[ids[item.id], name] for item in good for name in item.operators}
     assert checked("2.10.0", "2.11.0", *good, became=became) == (0, [])
     status, problems = checked("2.10.0", "2.11.0", *good, waiver("aten::add", since="2.11.0", name="idle"), became=became)
     assert status == 1
@@ -574,8 +574,8 @@ def test_farther_apart_each_step_needs_a_waiver() -> None:
     renamed = waiver(name, change=("argument-renamed",), since="1.13.1")
 
     def left(*waivers: OperatorWaiver) -> bool:
-        found = check_operators(read_set("1.12.1"), read_set("2.12.1"), waivers=waivers, as_of=dt.date(2026, 1, 1))
-        return name in {one.operator for one in found.broken}
+        result = check_operators(read_set("1.12.1"), read_set("2.12.1"), waivers=waivers, as_of=dt.date(2026, 1, 1))
+        return name in {item.operator for item in result.broken}
 
     assert left()
     assert not left(renamed)
@@ -593,7 +593,7 @@ def test_a_file_stands_behind_the_newest_release(tmp_path: Path, monkeypatch: py
     before = [UNIFORM, PROFILER]
     coming = waiver("aten::relu", "prims::uniform", since="2.99.0", name="coming")
     left = {
-        count: {one.operator for one in check_operators(read_set("2.10.0"), read_set(nightly), waivers=waivers).broken}
+        count: {item.operator for item in check_operators(read_set("2.10.0"), read_set(nightly), waivers=waivers).broken}
         & {"prims::uniform", "aten::relu", "profiler::_record_function_exit"}
         for count, waivers in enumerate(([], before, [*before, coming]))
     }
@@ -607,11 +607,11 @@ def test_a_file_stands_behind_the_newest_release(tmp_path: Path, monkeypatch: py
 def test_a_waiver_explains_what_it_covers(capsys: pytest.CaptureFixture[str], small_tree: Path) -> None:
     with pytest.raises(SystemExit):
         main(["explain", "op-linalg-renamed", "--root", str(small_tree)])
-    said = capsys.readouterr().out
-    assert "  side: backward\n  since: 1.13.1\n" in said
-    assert "    2 × an argument with a default was added; an argument was renamed (argument-added, argument-renamed): " in said
-    assert ": aten::linalg_solve, aten::linalg_solve.out\n" in said
-    assert "  file: policies/torch/operator_waivers/op-linalg-renamed.toml\n" in said
+    message = capsys.readouterr().out
+    assert "  side: backward\n  since: 1.13.1\n" in message
+    assert "    2 × an argument with a default was added; an argument was renamed (argument-added, argument-renamed): " in message
+    assert ": aten::linalg_solve, aten::linalg_solve.out\n" in message
+    assert "  file: policies/torch/operator_waivers/op-linalg-renamed.toml\n" in message
 
 
 def test_json_is_the_same_every_time(run: Run) -> None:
@@ -638,5 +638,5 @@ def test_an_operator_is_explained_by_everything_about_it(
         main(["explain", name, "--root", str(small_tree)])
     out = capsys.readouterr().out
     assert ended.value.code == 0
-    assert [one for one in said if one not in out] == []
+    assert [item for item in said if item not in out] == []
     assert unsaid not in out

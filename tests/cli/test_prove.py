@@ -38,9 +38,9 @@ def prove(*arguments: str) -> int:
 
 def test_a_preserved_upgrader_ends_with_0_and_says_that_no_release_has_confirmed_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert prove("gelu_0_9") == 0
-    said = capsys.readouterr().out
-    assert said.startswith("gelu_0_9: relaxed (modeled)")
-    assert "0 calls answered by releases on both sides" in said
+    message = capsys.readouterr().out
+    assert message.startswith("gelu_0_9: relaxed (modeled)")
+    assert "0 calls answered by releases on both sides" in message
 
 
 def test_a_proposed_upgrader_that_is_wrong_ends_with_1_and_a_test_that_shows_it(
@@ -48,10 +48,10 @@ def test_a_proposed_upgrader_that_is_wrong_ends_with_1_and_a_test_that_shows_it(
 ) -> None:
     (tmp_path / "mine.toml").write_text(WRONG)
     assert prove(str(tmp_path / "mine.toml"), "--counterexamples", str(tmp_path)) == 1
-    said = capsys.readouterr().out
-    assert "foo_0_9: changed (modeled)" in said
-    assert "before: tensor(" in said
-    assert len(said.splitlines()) <= 24
+    message = capsys.readouterr().out
+    assert "foo_0_9: changed (modeled)" in message
+    assert "before: tensor(" in message
+    assert len(message.splitlines()) <= 24
     assert (tmp_path / "foo_0_9_counterexample_1.pt").read_bytes()[:2] == b"PK"
     assert "torch.jit.load" in (tmp_path / "test_foo_0_9_counterexample_1.py").read_text()
 
@@ -125,16 +125,16 @@ def test_a_proof_is_recorded_in_the_tree_and_a_counterexample_of_it_is_tried_fir
     table.write_text(right.replace("torch.gelu(self, approximate='none')'''", "torch.gelu(self, approximate='tanh')'''", 1))
     assert prove("gelu_0_9", "--record", "--root", str(root)) == 1
     assert "wrote " in capsys.readouterr().out
-    one = read_proof(root / "reports" / "proofs" / "gelu_0_9.jsonl")
-    assert one.examples
-    assert one.kept
-    assert (one.old, one.new, one.confirmed) == ((), (), 0)
+    proof = read_proof(root / "reports" / "proofs" / "gelu_0_9.jsonl")
+    assert proof.examples
+    assert proof.kept
+    assert (proof.old, proof.new, proof.confirmed) == ((), (), 0)
     assert prove("gelu_0_9", "--count", "1", "--root", str(root)) == 1, "one call, and the kept one"
     table.write_text(right)
     assert prove("gelu_0_9", "--record", "--root", str(root)) == 0
     again = read_proof(root / "reports" / "proofs" / "gelu_0_9.jsonl")
     assert again.examples == ()
-    assert again.kept == one.kept
+    assert again.kept == proof.kept
 
 
 def test_what_the_policy_does_not_state_is_not_recorded(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +155,6 @@ def test_what_a_build_answers_is_kept_in_a_tree_of_its_own(
     readers = ("--reader", "torch-1.11.0", "--reader", f"python:{environment.python}")
     assert prove("gelu_0_9", "--count", "24", "--record", "--root", str(root), *readers) == 0
     assert "wrote " in capsys.readouterr().out
-    (found,) = trees.glob("torch-2.13.0*/reports/proofs/gelu_0_9.jsonl")
-    assert read_proof(found).confirmed == 24
+    (result,) = trees.glob("torch-2.13.0*/reports/proofs/gelu_0_9.jsonl")
+    assert read_proof(result).confirmed == 24
     assert not (root / "reports").exists(), "what a build answers never enters the corpus"

@@ -98,10 +98,10 @@ def test_list_shows_every_release(run: Callable[..., Result], cache: Cache) -> N
 
 
 def test_list_as_json(run: Callable[..., Result]) -> None:
-    said = json.loads(run("list", "--format", "json").stdout)
-    assert said["schema_version"] == 1
-    assert [row["name"] for row in said["readers"]] == ["torch-1.2.0", "torch-1.5.1", "torch-2.13.0"]
-    assert said["readers"][2] == {
+    message = json.loads(run("list", "--format", "json").stdout)
+    assert message["schema_version"] == 1
+    assert [row["name"] for row in message["readers"]] == ["torch-1.2.0", "torch-1.5.1", "torch-2.13.0"]
+    assert message["readers"][2] == {
         "name": "torch-2.13.0",
         "version": "2.13.0",
         "date": "2020-06-18",
@@ -110,15 +110,15 @@ def test_list_as_json(run: Callable[..., Result]) -> None:
         "built": False,
         "environment": None,
     }
-    assert said["readers"][0]["python"] is None
-    assert "3.7" in said["readers"][0]["unavailable"]
+    assert message["readers"][0]["python"] is None
+    assert "3.7" in message["readers"][0]["unavailable"]
 
 
 def test_build_prints_data_and_tells_steps_apart_from_it(run: Callable[..., Result], cache: Cache) -> None:
     result = run("build", "torch-1.5.1", "2.13.0", "--format", "json")
     assert result.exit_code == 0
-    said = json.loads(result.stdout)
-    assert [(row["name"], row["built"], row["error"]) for row in said["readers"]] == [
+    message = json.loads(result.stdout)
+    assert [(row["name"], row["built"], row["error"]) for row in message["readers"]] == [
         ("torch-1.5.1", True, None),
         ("torch-2.13.0", True, None),
     ]
@@ -184,8 +184,8 @@ def test_remove_says_what_it_freed(run: Callable[..., Result], cache: Cache) -> 
 
 def test_remove_as_json(run: Callable[..., Result]) -> None:
     run("build", "torch-1.5.1")
-    said = json.loads(run("remove", "torch-1.5.1", "--format", "json").stdout)
-    assert said == {"schema_version": 1, "removed": [{"name": "torch-1.5.1", "freed": 1_500_000_000}]}
+    message = json.loads(run("remove", "torch-1.5.1", "--format", "json").stdout)
+    assert message == {"schema_version": 1, "removed": [{"name": "torch-1.5.1", "freed": 1_500_000_000}]}
 
 
 def test_what_is_being_built_is_not_removed(run: Callable[..., Result], cache: Cache) -> None:

@@ -147,8 +147,8 @@ def test_a_reader_that_misbehaves_turns_the_run_red(command: Callable[..., Any],
     miniature(tree.cache, "1.6.0", **hooks)
     ended = command("replay", "--reader", "torch-1.6.0", "--format", "json")
     assert ended.status == 1
-    found = findings(ended.json, "fail")
-    assert sum(count for rule, what, count in found if (rule, what) == ("observations-reproduce", "contradiction")) == cells
+    result = findings(ended.json, "fail")
+    assert sum(count for rule, what, count in result if (rule, what) == ("observations-reproduce", "contradiction")) == cells
     tree.recording("1.6.0").unlink()
     ended = command("replay", "--reader", "torch-1.6.0", "--format", "json")
     assert ended.status == 1
@@ -282,7 +282,10 @@ def test_a_run_says_first_what_was_observed_now(command: Callable[..., Any], tre
     assert command("replay").out.splitlines()[0] == "Observed now: torch-1.5.1, torch-1.6.0."
     ended = command("replay", "--format", "json")
     assert ended.json["observed_now"] == ["torch-1.5.1", "torch-1.6.0"]
-    assert [(one["reader"], one["from"]) for one in ended.json["sources"]] == [("torch-1.5.1", "now"), ("torch-1.6.0", "now")]
+    assert [(source["reader"], source["from"]) for source in ended.json["sources"]] == [
+        ("torch-1.5.1", "now"),
+        ("torch-1.6.0", "now"),
+    ]
     shutil.rmtree(tree.cache)
     ended = command("replay")
     assert ended.status == 0  # green without a release, and says so

@@ -29,10 +29,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def run_command(*arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as stopped:
             main(["run", *map(str, arguments)])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
+        message = capsys.readouterr()
+        assert "Traceback" not in message.err
         assert isinstance(stopped.value.code, int)
-        return stopped.value.code, said.out, said.err
+        return stopped.value.code, message.out, message.err
 
     return run_command
 
@@ -59,10 +59,10 @@ FORWARD = "def forward(self: __torch__.m.Model, x: {0}) -> {0}:"
 def test_a_value(run: Any, tmp_path: Path, reader: str) -> None:
     status, out, err = run(DIV, "--args", given(tmp_path, PAIR), "--reader", reader, "--format", "json")
     assert (status, err) == (0, "")
-    said = json.loads(out)
+    message = json.loads(out)
     tensor = {"tensor": {"dtype": "int64", "shape": [2], "data": [3, -3]}}
-    assert (said["outcome"], said["value"], said["reader"]) == ("loaded", {"tuple": [tensor, tensor]}, reader)
-    assert "error" not in said
+    assert (message["outcome"], message["value"], message["reader"]) == ("loaded", {"tuple": [tensor, tensor]}, reader)
+    assert "error" not in message
 
 
 def test_text_is_for_people(run: Any, tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_text_is_for_people(run: Any, tmp_path: Path) -> None:
 def test_of_what_a_release_dies_is_told_as_its_death(run: Any) -> None:
     path = DIV.parents[1] / "torch-2.0.0" / "div_out.pt"
     status, out, err = run(path, "--reader", "reference@1.8.1", "--format", "json")
-    said = json.loads(out)
-    assert (status, err, said["outcome"], said["error"]["code"]) == (1, "", "crashed", "SIGABRT")
-    assert said["error"]["message"].startswith("the release that reference@1.8.1 represents crashes here (SIGABRT): ")
+    message = json.loads(out)
+    assert (status, err, message["outcome"], message["error"]["code"]) == (1, "", "crashed", "SIGABRT")
+    assert message["error"]["message"].startswith("the release that reference@1.8.1 represents crashes here (SIGABRT): ")
     assert run(path, "--reader", "reference@1.8.1")[1].splitlines()[0] == "crashed  (reference@1.8.1, forward)"
 
 
@@ -128,23 +128,23 @@ def test_every_other_outcome_has_its_status_and_an_error(
     path = REPOSITORY / "fixtures" / "torch-2.13.0" / ("state_dict.pt" if make == "value" else "gelu.pt")
     if make in sources:
         path = model(tmp_path, *sources[make])
-    found, out, err = run(path, "--args", given(tmp_path, [1]), *more, "--format", "json")
-    said = json.loads(out)
-    assert (found, said["outcome"], err) == (status, outcome, "")
-    assert said["error"]["message"]
-    assert code in {None, said["error"]["code"]}
-    assert "value" not in said
+    result, out, err = run(path, "--args", given(tmp_path, [1]), *more, "--format", "json")
+    message = json.loads(out)
+    assert (result, message["outcome"], err) == (status, outcome, "")
+    assert message["error"]["message"]
+    assert code in {None, message["error"]["code"]}
+    assert "value" not in message
     _, text, _ = run(path, "--args", given(tmp_path, [1]), *more)
     assert text.startswith(f"{outcome}  (")
-    assert not [one for one in text if not one.isprintable() and one != "\n"]
+    assert not [character for character in text if not character.isprintable() and character != "\n"]
 
 
 @pytest.mark.real_torch("2.13.0")
 def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
     status, out, _ = run(DIV, "--args", given(tmp_path, PAIR), "--reader", "torch-2.13.0", "--format", "json")
-    said = json.loads(out)
+    message = json.loads(out)
     tensor = {"tensor": {"dtype": "int64", "shape": [2], "data": [3, -3]}}
-    assert (status, said["value"], said["reader"].partition("+")[0]) == (0, {"tuple": [tensor, tensor]}, "torch-2.13.0")
+    assert (status, message["value"], message["reader"].partition("+")[0]) == (0, {"tuple": [tensor, tensor]}, "torch-2.13.0")
     status, out, _ = run(DIV, "--reader", "torch-2.13.0", "--format", "json")
     assert (status, json.loads(out)["error"]["code"]) == (1, "RuntimeError")
     status, out, _ = run(REPOSITORY / "fixtures/torch-2.13.0/state_dict.pt", "--reader", "torch-2.13.0", "--format", "json")
@@ -282,7 +282,7 @@ def test_a_tensor_comes_back_as_it_went_in(tmp_path: Path, dtype: str, data: lis
 def test_empty_and_zero_dimensional_tensors(tmp_path: Path) -> None:
     tensors = [{"tensor": {"dtype": "float32", "shape": shape, "data": data}} for shape, data in (([0, 3], []), ([], [2.5]))]
     read = read_arguments(given(tmp_path, tensors))
-    assert [one["tensor"]["strides"] for one in read] == [[3, 1], []]
+    assert [argument["tensor"]["strides"] for argument in read] == [[3, 1], []]
     assert shown_value(read) == tensors
 
 
@@ -322,8 +322,8 @@ def test_arguments_as_json_and_from_standard_input(run: Any, tmp_path: Path, mon
     assert run(path, "--method", "twice", "--args", '{"tuple": [21]}') == expected
     for data, status in ((b"[21]", 0), (b"", 2), (b"[21", 2), (b"\xff", 2)):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        found = run(path, "--method", "twice", "--args", "-")
-        assert found[0] == status
-        assert found == expected if not status else "standard input" in found[2]
+        result = run(path, "--method", "twice", "--args", "-")
+        assert result[0] == status
+        assert result == expected if not status else "standard input" in result[2]
     assert "--args:1:4: is not valid JSON" in run(path, "--args", "[21")[2]
     assert run(path, "--args", "no\0where")[0] == 2

@@ -89,8 +89,8 @@ BUILT: dict[str, Any] = {
 
 
 def schema(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    return found
+    results: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return results
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
@@ -184,9 +184,9 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
             yield name, command
         context = click.Context(command)
         for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            yield from commands(found, f"{name} {child}".strip())
+            result = command.get_command(context, child)
+            assert result is not None
+            yield from commands(result, f"{name} {child}".strip())
     else:
         yield name, command
 
@@ -241,11 +241,11 @@ def test_accept(run: Run, small_tree: Path, root: Path) -> None:
     lock = root / "policies/torch/counts.lock"
     lock.write_text("".join(line for line in lock.read_text().splitlines(True) if " op-rrelu-noise " not in line))
     status, document = run("accept", "--root", str(root))
-    assert (status, [one["became"][0]["change"] for one in document["changes"]]) == (1, [["alias-annotation"]] * 3)
+    assert (status, [change["became"][0]["change"] for change in document["changes"]]) == (1, [["alias-annotation"]] * 3)
     lock.unlink()
     status, document = run("accept", "--root", str(root))
     assert status == document["exit_status"] == 1
-    assert {one["old"] for one in document["changes"]} == {None}
+    assert {change["old"] for change in document["changes"]} == {None}
 
 
 def test_replay(run: Run, root: Path) -> None:
@@ -332,13 +332,13 @@ def test_observe_for_real(run: Run, root: Path) -> None:
 
 def test_run(run: Run, small_tree: Path, tmp_path: Path) -> None:
     archive = str(small_tree / "fixtures" / "torch-1.5.1" / "div.pt")
-    one = {"tensor": {"dtype": "float64", "shape": [2], "data": [1.5, -0.0]}}
-    (tmp_path / "args.json").write_text(json.dumps([one, one]), encoding="utf-8")
+    items = {"tensor": {"dtype": "float64", "shape": [2], "data": [1.5, -0.0]}}
+    (tmp_path / "args.json").write_text(json.dumps([items, items]), encoding="utf-8")
     status, document = run("run", archive, "--args", str(tmp_path / "args.json"), "--explain")
     assert (status, document["outcome"], document["reader"]) == (0, "loaded", "reference")
     data = [part["tensor"] for part in document["value"]["tuple"]]
     assert data == [{"dtype": "float64", "shape": [2], "data": [1.0, "nan"]}] * 2
-    assert [one["upgrader"] for one in document["upgraders"]] == ["div_0_3"]
+    assert [upgrader["upgrader"] for upgrader in document["upgraders"]] == ["div_0_3"]
     status, document = run("run", archive)
     assert (status, document["outcome"]) == (1, "raised")
 
@@ -364,7 +364,7 @@ def test_operators(run: Run) -> None:
     by_name = {row["operator"]: row["overloads"] for row in document["operators"]}
     assert list(by_name) == sorted(by_name)
     assert {"aten::add", "aten::conv2d", "prim::device"} <= set(by_name)
-    assert {one["first_argument"] for one in by_name["aten::add"]} >= {"tensor", "scalar"}
+    assert {item["first_argument"] for item in by_name["aten::add"]} >= {"tensor", "scalar"}
 
 
 def test_operators_diff(run: Run) -> None:
@@ -492,8 +492,8 @@ def deprecated(tmp_path: Path) -> Path:
 def test_deprecations(run: Run, deprecated: Path) -> None:
     status, document = run("deprecations", "--root", str(deprecated))
     assert (status, document["exit_status"]) == (0, 0)
-    assert {one["verdict"] for one in document["deprecations"]} == {"kept", "broken", "no-promise"}
-    assert {one["kind"] for one in document["deprecations"]} == set(KINDS)
+    assert {deprecation["verdict"] for deprecation in document["deprecations"]} == {"kept", "broken", "no-promise"}
+    assert {deprecation["kind"] for deprecation in document["deprecations"]} == set(KINDS)
     status, document = run("deprecations", "--profile", "strict", "--as-of", "1.7.0", "--root", str(deprecated))
     assert (status, document["profile"], document["as_of"]) == (1, "strict", "2021-12-01")
 
@@ -508,7 +508,7 @@ def test_deprecations_swept(run: Run, deprecated: Path) -> None:
 def test_explain(run: Run, deprecated: Path, name: str) -> None:
     status, document = run("explain", name, "--root", str(deprecated))
     assert status == 0
-    assert name in {one["id"] for one in document["found"]}
+    assert name in {item["id"] for item in document["found"]}
 
 
 @pytest.mark.parametrize("kind", ["operator", "mode", "keyword-only", "removal", "rename", "default", "behaviour", "file-format"])

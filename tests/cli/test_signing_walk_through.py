@@ -35,10 +35,10 @@ def with_2_15(path: Path) -> None:
 
 @pytest.fixture
 def root(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = shutil.copytree(once(shared, "tree-with-2.15.0", with_2_15), tmp_path / "tree")
-    monkeypatch.chdir(found)
+    result = shutil.copytree(once(shared, "tree-with-2.15.0", with_2_15), tmp_path / "tree")
+    monkeypatch.chdir(result)
     monkeypatch.setenv("NO_COLOR", "1")
-    return found
+    return result
 
 
 def run(*arguments: str) -> int:
@@ -98,7 +98,7 @@ def test_the_walk_through_ends_with_a_signed_directory(root: Path, capsys: pytes
         else:
             assert program == "ssh-keygen"
             subprocess.run([program, *arguments], check=True, capture_output=True)
-        ran.append(next((one for one in arguments if not one.startswith("-")), ""))
+        ran.append(next((argument for argument in arguments if not argument.startswith("-")), ""))
     assert {"judge", "report", "notes", "signoff"} <= set(ran)
     assert sorted(path.name for path in (root / SIGNED).iterdir()) == ["notes.md", "signoff.json", "signoff.json.sig"]
     document = json.loads((root / SIGNED / "signoff.json").read_text())
@@ -109,14 +109,14 @@ def test_the_walk_through_ends_with_a_signed_directory(root: Path, capsys: pytes
     assert (root / "report.md").read_text().startswith("# What changed in torch 2.15.0")
     verify = ("signoff", "2.15.0", "--verify", "--signers", "allowed_signers")
     assert len(CHANGES) >= 10
-    for what, (name, change, said) in CHANGES.items():
+    for what, (name, change, message) in CHANGES.items():
         path = root / name
         kept = path.read_bytes() if path.is_file() else None
         change(path)
         capsys.readouterr()
         assert run(*verify) == 1, what
         out = capsys.readouterr().out
-        assert f"  {said.format(name)}\n" in out, (what, out)
+        assert f"  {message.format(name)}\n" in out, (what, out)
         if kept is None:
             path.unlink()
         else:

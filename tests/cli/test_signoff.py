@@ -40,8 +40,8 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main([*arguments, "--root", str(root)])
-        said = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), said.out, said.err)
+        message = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), message.out, message.err)
 
     return command
 
@@ -104,7 +104,7 @@ def test_a_failure_refuses_and_is_named_and_can_be_accepted_for_this_sign_off_on
     accepted = [part for name in named for part in ("--accept", name, "--because", f"known: {len(name)}")]
     assert run(*SIGNED, *accepted).status == 0
     document = json.loads((root / "reports/signoffs/2.13.0/signoff.json").read_text())
-    assert [one["id"] for one in document["accepted"]] == named
+    assert [item["id"] for item in document["accepted"]] == named
     assert run("signoff", "2.13.0", "--withdraw", "--by", "B", "--because", "once more").status == 0
     assert run(*SIGNED).status == 1  # nothing stays accepted
 
@@ -133,8 +133,8 @@ def test_what_is_only_modelled_is_a_blocker() -> None:
         not_asked = ()
 
     report: Report = Judged()  # type: ignore[assignment]
-    (one,) = blockers(report, Found())  # type: ignore[arg-type]
-    assert (one.kind, one.id, one.acceptable) == ("modelled", "modelled:pass", True)
+    (blocker,) = blockers(report, Found())  # type: ignore[arg-type]
+    assert (blocker.kind, blocker.id, blocker.acceptable) == ("modelled", "modelled:pass", True)
 
 
 def change(path: Path, old: str = "", new: str = "") -> None:

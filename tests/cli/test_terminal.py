@@ -43,8 +43,8 @@ HOSTILE = "\x1b]0;pwn\x07\x1b[31m\x9b1m\x7f\u202e\u2066\u200b\u2028\r\b"
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def harmless(said: str) -> bool:
-    return all(one.isprintable() or one in "\n\t" for one in said)
+def harmless(message: str) -> bool:
+    return all(item.isprintable() or item in "\n\t" for item in message)
 
 
 # ------------------------------------------------------------------------------------------------------------- the streams
@@ -95,11 +95,11 @@ def test_every_way_of_printing(capsys: pytest.CaptureFixture[str]) -> None:
             progress.say(HOSTILE)
             progress.task(HOSTILE)(1, 2)
         click.ClickException(HOSTILE).show()
-    said = capsys.readouterr()
-    assert harmless(said.out), ascii(said.out)
-    assert harmless(said.err), ascii(said.err)
-    assert "[link=http://x]" in said.out  # no text is taken for markup
-    assert ":smile:" in said.out
+    message = capsys.readouterr()
+    assert harmless(message.out), ascii(message.out)
+    assert harmless(message.err), ascii(message.err)
+    assert "[link=http://x]" in message.out  # no text is taken for markup
+    assert ":smile:" in message.out
 
 
 class Terminal(io.StringIO):
@@ -123,12 +123,12 @@ def test_styles_of_ours_survive_and_those_of_others_do_not(monkeypatch: pytest.M
             progress.task(f"reading {HOSTILE}")(1, 2)
             progress.say(f"said {HOSTILE}")
         print("\x1b[1mnot ours")  # noqa: T201 - as somebody may
-    said = terminal.getvalue()
-    assert "\x1b[1mname " in said
-    assert "\x1b[1mnot ours" not in said
-    left = re.sub(r"\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r", "", said)
+    message = terminal.getvalue()
+    assert "\x1b[1mname " in message
+    assert "\x1b[1mnot ours" not in message
+    left = re.sub(r"\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r", "", message)
     assert harmless(left), ascii(left)
-    assert "\x1b[31m" not in said
+    assert "\x1b[31m" not in message
 
 
 def test_streams_have_no_back_door_and_come_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,9 +171,9 @@ def test_a_command_needs_nothing_for_it(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(importlib.import_module(f"torch_compat.cli.{name}"), name, hostile)
     with pytest.raises(SystemExit) as ended:
         main([name, "--", "--x"])
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     assert ended.value.code == 3
-    assert harmless(said.out + said.err), ascii(said)
+    assert harmless(message.out + message.err), ascii(message)
 
 
 # ------------------------------------------------------------------------------------------------------------ the commands
@@ -211,8 +211,8 @@ def archives(tmp_path: Path) -> Path:
     model = {"protoVersion": HOSTILE, "producerName": HOSTILE, "mainModule": module, "tensors": tensors}
     archive(folder / "model.pt", {"version": "1\n", "model.json": json.dumps(model)})
     source = f"class M(Module):\n  def forward(self: __torch__.M) -> str:\n    return '{HOSTILE}'\n# {HOSTILE}\n"
-    made = b"\x80\x02c__torch__\nM\n)\x81}b."
-    script: dict[str, str | bytes] = {"constants.pkl": b"\x80\x02).", "version": "3\n", "data.pkl": made}
+    result = b"\x80\x02c__torch__\nM\n)\x81}b."
+    script: dict[str, str | bytes] = {"constants.pkl": b"\x80\x02).", "version": "3\n", "data.pkl": result}
     archive(folder / "source.pt", {**script, "code/__torch__.py": source})
     for name, body in {
         "value": f"return '{HOSTILE}'".replace("\r", "").replace("\u2028", ""),
@@ -356,8 +356,8 @@ def test_what_a_release_says(tree: Tree, command: Command) -> None:
     """Errors, warnings and prints of a release while it reads: recorded, compared and shown."""
     from tests.miniatures import miniature  # noqa: PLC0415
 
-    said = "\\x1b]0;x\\x07\\x1b[31m\\x9b1m\\u202e\\r"
-    miniature(tree.cache, "1.6.0", at_call=f"import sys; sys.stderr.write('{said}'); raise RuntimeError('{said}')")
+    message = "\\x1b]0;x\\x07\\x1b[31m\\x9b1m\\u202e\\r"
+    miniature(tree.cache, "1.6.0", at_call=f"import sys; sys.stderr.write('{message}'); raise RuntimeError('{message}')")
     for arguments in (
         ("observe", "--reader", "torch-1.6.0", "--again", "--show"),
         ("replay", "--reader", "torch-1.6.0", "--full"),
@@ -385,24 +385,24 @@ def helps() -> Iterator[tuple[str, ...]]:
     for name in COMMANDS:
         yield (name,)
         command = getattr(importlib.import_module(f"torch_compat.cli.{name}"), name)
-        for one in getattr(command, "commands", ()):
-            yield name, one
+        for item in getattr(command, "commands", ()):
+            yield name, item
 
 
 @pytest.mark.parametrize("command", [*helps()], ids=" ".join)
 def test_help_cuts_no_sentence_and_no_name(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = {}
+    messages = {}
     for columns in (60, 80):
         monkeypatch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit):
             main([*command, "--help"])
-        said[columns] = capsys.readouterr().out
-        over = [line for line in said[columns].splitlines() if len(line) > columns]
+        messages[columns] = capsys.readouterr().out
+        over = [line for line in messages[columns].splitlines() if len(line) > columns]
         assert all(len(line.split()) <= 2 for line in over), over  # an option with a name that is longer
-        assert "..." not in said[columns].partition("\n\n")[2]  # below the line of usage
-    assert sorted(said[60].split()) == sorted(said[80].split())
+        assert "..." not in messages[columns].partition("\n\n")[2]  # below the line of usage
+    assert sorted(messages[60].split()) == sorted(messages[80].split())
 
 
 NARROW = [
@@ -499,13 +499,13 @@ def test_what_takes_seconds_counts_its_steps_on_a_terminal(command: str, name: s
     }
     with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as ended:
         os.close(theirs)
-        said = b""
+        message = b""
         with contextlib.suppress(OSError):  # the end of a terminal that nobody holds open any more
             while part := os.read(ours, 65536):
-                said += part
+                message += part
     os.close(ours)
     assert ended.returncode == 0
-    assert re.search(name.encode() + rb".*?\d+/\d+", said), said
+    assert re.search(name.encode() + rb".*?\d+/\d+", message), message
 
 
 def test_nothing_is_counted_where_there_is_no_terminal(small_tree: Path) -> None:

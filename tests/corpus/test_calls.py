@@ -15,7 +15,7 @@ DIV = RecordedCall("aten::div.Tensor", 2, (("float", {"float": "nan"}),), {}, 3)
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     write_calls(tmp_path, [SUB, DIV])
     assert recorded_calls(tmp_path) == [DIV, SUB]
-    assert [(one.key, one.operator) for one in (SUB, DIV)] == [
+    assert [(item.key, item.operator) for item in (SUB, DIV)] == [
         ("aten::sub.Tensor 1", "aten::sub"),
         ("aten::div.Tensor@3 2", "aten::div"),
     ]
@@ -33,8 +33,8 @@ def test_a_line_that_is_no_call_is_named(tmp_path: Path) -> None:
 
 
 def test_keys_are_unique_and_the_order_is_that_of_the_file() -> None:
-    found = recorded_calls(Path(__file__).parents[2] / "fixtures")
-    assert len({one.key for one in found}) == len(found)
-    assert [(one.name, one.file_format, one.number) for one in found] == sorted(
-        (one.name, one.file_format, one.number) for one in found
+    result = recorded_calls(Path(__file__).parents[2] / "fixtures")
+    assert len({call.key for call in result}) == len(result)
+    assert [(call.name, call.file_format, call.number) for call in result] == sorted(
+        (call.name, call.file_format, call.number) for call in result
     )

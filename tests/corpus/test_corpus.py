@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def damage(folder: Path) -> list[tuple[str, str]]:
-    return [(one.kind, one.subject) for one in load_corpus(folder).damage]
+    return [(item.kind, item.subject) for item in load_corpus(folder).damage]
 
 
 def test_a_whole_corpus(folder: Path) -> None:
@@ -69,15 +69,15 @@ def more(folder: Path) -> Path:
     identity = {"torch": SYNTHETIC}
     writer = digest(identity)[:12]
     data = b"made by rules"
-    made = Synthetic(
+    result = Synthetic(
         SYNTHETIC, "old", "", "old.pt", hashlib.sha256(data).hexdigest(), len(data), "0" * 64, writer, "2026-11-20",
         "torch-save", "tar", {}, [], [], {"value": 1}, "", ["container tar"], "",
     )  # fmt: skip
-    write_manifest(folder / "synthetic" / "manifest.jsonl", Manifest(SYNTHETIC, {writer: identity}, (made,), ()))
+    write_manifest(folder / "synthetic" / "manifest.jsonl", Manifest(SYNTHETIC, {writer: identity}, (result,), ()))
     (folder / "synthetic" / "old.pt").write_bytes(data)
     for name in ("make.py", "README.md"):
         (folder / "synthetic" / name).write_text("how it was made")
-    write_frozen(folder / FROZEN, {**read_frozen(folder / FROZEN), made.id: made.pin})
+    write_frozen(folder / FROZEN, {**read_frozen(folder / FROZEN), result.id: result.pin})
     return folder
 
 
@@ -88,7 +88,7 @@ def test_a_corpus_is_shown_in_a_line(folder: Path) -> None:
 def test_what_is_synthetic_is_part_of_the_corpus(more: Path) -> None:
     corpus = load_corpus(more)
     assert corpus.damage == ()
-    assert [one.id for one in corpus.synthetic] == ["synthetic/old"]
+    assert [item.id for item in corpus.synthetic] == ["synthetic/old"]
     assert corpus.fixtures["synthetic/old"] is corpus.synthetic[0]
     assert corpus.path(corpus.synthetic[0]) == more / "synthetic" / "old.pt"
 
@@ -159,9 +159,9 @@ def test_damage_names_no_place_of_this_machine(folder: Path) -> None:
     (folder / "probes/add.py").write_text("def")
     (folder / "torch-1.5.1/manifest.jsonl").write_text("")
     (folder / FROZEN).write_text("x\n")
-    found = load_corpus(folder).damage
-    assert len(found) == 4
-    assert all(str(folder) not in one.detail + one.subject for one in found)
+    result = load_corpus(folder).damage
+    assert len(result) == 4
+    assert all(str(folder) not in item.detail + item.subject for item in result)
 
 
 def test_one_broken_recipe_leaves_the_others(folder: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_is_about_use_is_left_out(sentence: str) -> None:
 
 
 def test_texts_lose_what_only_this_run_has() -> None:
-    found = read_reply(
+    result = read_reply(
         "old",
         "key",
         reply(
@@ -109,21 +109,21 @@ def test_texts_lose_what_only_this_run_has() -> None:
             said="W1121 19:08:52.875000 24915 torch/utils/counter.py:113] not found\n[W1121 19:08:52 Context.cpp:69] Warning: beta\n",
         ),
     )
-    assert found.deprecated.warnings == (("UserWarning", "old is deprecated"),)
-    assert found.deprecated.said == "[W torch/utils/counter.py:N] not found\n[W Context.cpp:N] Warning: beta"
+    assert result.deprecated.warnings == (("UserWarning", "old is deprecated"),)
+    assert result.deprecated.said == "[W torch/utils/counter.py:N] not found\n[W Context.cpp:N] Warning: beta"
 
 
 def test_of_a_crash_its_last_words_are_kept() -> None:
-    said = "frame 1\n  what():  old is gone\nframe 2\n"
-    found = read_reply("old", "key", reply(outcome="crashed", error=["SIGABRT", said]))
-    assert found.deprecated.error == {"type": "SIGABRT", "message": "old is gone"}
+    message = "frame 1\n  what():  old is gone\nframe 2\n"
+    result = read_reply("old", "key", reply(outcome="crashed", error=["SIGABRT", message]))
+    assert result.deprecated.error == {"type": "SIGABRT", "message": "old is gone"}
 
 
 @pytest.mark.parametrize("name", USES)
 def test_a_round_trip_changes_nothing(name: str, tmp_path: Path) -> None:
-    one = replace(SEEN, deprecated=USES[name], docs=None if name == "lacks" else SEEN.docs)
-    assert parse_deprecation(deprecation_entry(one)) == one
-    reader = ObservedReader("torch-1.5.1", {"torch": "1.5.1"}, "2026-11-20", 1, {}, {}, {"old": one})
+    item = replace(SEEN, deprecated=USES[name], docs=None if name == "lacks" else SEEN.docs)
+    assert parse_deprecation(deprecation_entry(item)) == item
+    reader = ObservedReader("torch-1.5.1", {"torch": "1.5.1"}, "2026-11-20", 1, {}, {}, {"old": item})
     write_recorded(tmp_path, [reader])
     assert read_recorded(tmp_path).readers == {reader.name: reader}
     assert reader.digest != replace(reader, deprecations={}).digest

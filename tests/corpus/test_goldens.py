@@ -28,25 +28,25 @@ def manifest(release: str, *goldens: int) -> Manifest:
     identity = {"torch": release}
     writer = digest(identity)[:12]
     fixtures = tuple(
-        replace(FIXTURE, release=release, recipe=f"r{at}", file=f"r{at}.pt", writer=writer, golden=golden(one))
-        for at, one in enumerate(goldens)
+        replace(FIXTURE, release=release, recipe=f"r{at}", file=f"r{at}.pt", writer=writer, golden=golden(item))
+        for at, item in enumerate(goldens)
     )
     lacks = replace(NOT_WRITABLE, release=release, writer=writer)
     return Manifest(release, {writer: identity}, fixtures, (lacks,))
 
 
 def write(fixtures: Path, *manifests: Manifest) -> None:
-    for one in manifests:
-        write_manifest(fixtures / f"torch-{one.release}" / "manifest.jsonl", one)
+    for item in manifests:
+        write_manifest(fixtures / f"torch-{item.release}" / "manifest.jsonl", item)
 
 
 def told(fixtures: Path) -> dict[str, list[int]]:
     """The goldens that each folder tells."""
-    found = {}
+    results = {}
     for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
         _, lines = read_lines(path, "goldens")
-        found[path.parent.name] = sorted(entry["value"]["value"] for _, entry in lines if "value" in entry["value"])
-    return found
+        results[path.parent.name] = sorted(entry["value"]["value"] for _, entry in lines if "value" in entry["value"])
+    return results
 
 
 OLD, MIDDLE, NEW = manifest("1.5.1", 1, 2), manifest("1.10.2", 2, 3), manifest("2.0.0", 1, 3)
@@ -58,8 +58,8 @@ def test_a_value_stands_once_whatever_was_written_first(seed: int, tmp_path: Pat
     write(tmp_path, *order)
     assert told(tmp_path) == {"torch-1.5.1": [1, 2], "torch-1.10.2": [3]}
     goldens = Goldens(tmp_path)
-    for one in (OLD, MIDDLE, NEW):
-        assert read_manifest(tmp_path / f"torch-{one.release}" / "manifest.jsonl", goldens) == one
+    for item in (OLD, MIDDLE, NEW):
+        assert read_manifest(tmp_path / f"torch-{item.release}" / "manifest.jsonl", goldens) == item
 
 
 def test_a_new_release_changes_no_file_of_another(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_nobody_names_goes(tmp_path: Path) -> None:
 def test_equal_values_are_one_object(tmp_path: Path) -> None:
     write(tmp_path, OLD, MIDDLE)
     goldens = Goldens(tmp_path)
-    old, middle = (read_manifest(tmp_path / f"torch-{one.release}" / "manifest.jsonl", goldens) for one in (OLD, MIDDLE))
+    old, middle = (read_manifest(tmp_path / f"torch-{item.release}" / "manifest.jsonl", goldens) for item in (OLD, MIDDLE))
     assert old.fixtures[1].golden is middle.fixtures[0].golden
     assert old.fixtures[0].calls is middle.fixtures[0].calls
 

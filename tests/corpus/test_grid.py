@@ -43,7 +43,7 @@ def test_every_release_writes_a_recipe_that_says_nothing(policy: Policy) -> None
 def test_a_reduced_grid(change: dict[str, Any], expected: str, policy: Policy) -> None:
     recipe = replace(WHOLE, reduced=True, **change)
     last = policy.corpus.writers[-1]
-    assert asked_writers(policy, recipe) == tuple(last if one == "LAST" else one for one in expected.split())
+    assert asked_writers(policy, recipe) == tuple(last if part == "LAST" else part for part in expected.split())
 
 
 def test_a_new_release_takes_the_place_of_the_last(policy: Policy) -> None:

@@ -44,7 +44,7 @@ def test_what_is_written_is_read(entries: list[dict[str, Any]]) -> None:
         assert [entry for _, entry in lines] == entries
         assert [number for number, _ in lines] == list(range(2, len(entries) + 2))
         assert path.read_bytes().isascii()
-        assert [one.name for one in path.parent.iterdir()] == ["a.jsonl"]
+        assert [item.name for item in path.parent.iterdir()] == ["a.jsonl"]
 
 
 @settings(max_examples=50, deadline=None)
@@ -57,12 +57,12 @@ def test_no_changed_byte_goes_unnoticed(entries: list[dict[str, Any]], data: st.
         body[place] ^= data.draw(st.integers(1, 255))
         path.write_bytes(body)
         try:
-            found = [entry for _, entry in read_lines(path, "things")[1]]
+            results = [entry for _, entry in read_lines(path, "things")[1]]
         except CorpusError:
             return
         footer = body.rstrip(b"\n").rfind(b"\n")
         assert place > footer, "only the layout of the footer itself is not covered by it"
-        assert found == entries
+        assert results == entries
 
 
 @settings(max_examples=50, deadline=None)
@@ -111,10 +111,10 @@ def test_numbers_that_json_lacks_are_refused() -> None:
 def test_what_is_not_whole_is_refused(tmp_path: Path, spoil: Any, code: str, said: str) -> None:
     path = write(tmp_path / "a.jsonl")
     path.write_text("".join(line + "\n" for line in spoil(path.read_text().splitlines())))
-    found = error(path)
-    assert found.code == code
-    assert said in str(found)
-    assert str(path) in str(found)
+    result = error(path)
+    assert result.code == code
+    assert said in str(result)
+    assert str(path) in str(result)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -90,14 +90,14 @@ def test_round_trip(names: list[str], data: st.DataObject) -> None:
         tuple(replace(NOT_WRITABLE, recipe=name) for name in sorted(names[split:])),
     )
     with tempfile.TemporaryDirectory() as folder:
-        found = read_manifest(written(Path(folder), manifest))
-    assert found == manifest
-    assert found.digest == manifest.digest
-    assert [entry.recipe for entry in found.entries] == sorted(names)
-    assert [entry.pin for entry in found.entries] == [entry.pin for entry in manifest.entries]
+        result = read_manifest(written(Path(folder), manifest))
+    assert result == manifest
+    assert result.digest == manifest.digest
+    assert [entry.recipe for entry in result.entries] == sorted(names)
+    assert [entry.pin for entry in result.entries] == [entry.pin for entry in manifest.entries]
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(Fixture)])
+@pytest.mark.parametrize("name", [field.name for field in fields(Fixture)])
 def test_the_pin_covers_every_field(name: str) -> None:
     assert changed(**{name: "another"}).pin != FIXTURE.pin
 
@@ -110,21 +110,21 @@ def test_the_pin_does_not_depend_on_what_was_asked_before() -> None:
 
 def test_the_subject_is_what_a_reader_is_given_and_compared_with() -> None:
     covered = {"sha256", "family", "calls", "golden"}
-    for one in fields(Fixture):
-        another = changed(**{one.name: "another"}).subject
-        assert (another != FIXTURE.subject) is (one.name in covered)
+    for field in fields(Fixture):
+        another = changed(**{field.name: "another"}).subject
+        assert (another != FIXTURE.subject) is (field.name in covered)
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
+@pytest.mark.parametrize("name", [field.name for field in fields(Fixture) if field.name != "release"])
 def test_an_entry_that_lacks_something_is_refused(name: str, tmp_path: Path) -> None:
     assert "manifest.jsonl:3: " in str(error(rewrite(written(tmp_path), 1, **{name: ...})))
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
+@pytest.mark.parametrize("name", [field.name for field in fields(Fixture) if field.name != "release"])
 def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: Path) -> None:
-    found = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
-    said = f"{name} is 1.5, expected the id of a value" if name in VALUES else f"has a value of the wrong type for {name}"
-    assert said in str(found)
+    result = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
+    message = f"{name} is 1.5, expected the id of a value" if name in VALUES else f"has a value of the wrong type for {name}"
+    assert message in str(result)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_manifest_in_another_folder_is_refused(tmp_path: Path) -> None:
 
 def test_producing_again_is_compared_around_what_may_vary() -> None:
     varying = dict.fromkeys(VARYING, "another")
-    directory = DirectoryFixture(**{one.name: getattr(FIXTURE, one.name) for one in fields(FIXTURE)}, files={})
+    directory = DirectoryFixture(**{field.name: getattr(FIXTURE, field.name) for field in fields(FIXTURE)}, files={})
     assert same_but_for_varying(directory, replace(directory, **varying)) == []  # type: ignore[arg-type]
     assert same_but_for_varying(FIXTURE, changed(**{name: text for name, text in varying.items() if name != "files"})) == []
     assert same_but_for_varying(FIXTURE, replace(FIXTURE, content="x", golden={})) == ["content", "golden"]
@@ -220,9 +220,9 @@ def test_what_a_golden_says_twice_is_stored_once(tmp_path: Path) -> None:
 )
 def test_a_golden_makes_a_round_trip_to_the_last_bit(golden: dict[str, Any], tmp_path: Path) -> None:
     entry = changed(golden=golden)
-    (found,) = read_manifest(written(tmp_path, replace(MANIFEST, fixtures=(entry,)))).fixtures
-    assert dump(found.golden) == dump(golden)  # as text: True == 1, and -0.0 == 0.0
-    assert (found.pin, found.subject) == (entry.pin, entry.subject)
+    (fixture,) = read_manifest(written(tmp_path, replace(MANIFEST, fixtures=(entry,)))).fixtures
+    assert dump(fixture.golden) == dump(golden)  # as text: True == 1, and -0.0 == 0.0
+    assert (fixture.pin, fixture.subject) == (entry.pin, entry.subject)
 
 
 def test_writing_changes_no_golden() -> None:
@@ -250,10 +250,10 @@ def test_writing_changes_no_golden() -> None:
     ids=str,
 )
 def test_a_damaged_golden_is_refused_with_its_line(golden: Any, said: str, tmp_path: Path) -> None:
-    found = error(retold(written(tmp_path), golden))
-    assert said in str(found)
-    assert "according to " in str(found)
-    assert "manifest.jsonl:3: " in str(found)
+    result = error(retold(written(tmp_path), golden))
+    assert said in str(result)
+    assert "according to " in str(result)
+    assert "manifest.jsonl:3: " in str(result)
 
 
 @pytest.mark.parametrize("golden", [{"calls": []}, {"calls": [{"method": "forward"}]}, {"calls": [{"first": 1}], "state": 1}])
@@ -263,7 +263,7 @@ def test_what_a_golden_lacks_is_not_invented_when_it_is_written(golden: dict[str
 
 # -------------------------------------------------------------------------------------------------------- what is synthetic
 
-SHARED = {one.name: getattr(FIXTURE, one.name) for one in fields(FIXTURE)}
+SHARED = {field.name: getattr(FIXTURE, field.name) for field in fields(FIXTURE)}
 MAKER = {"torch": SYNTHETIC}
 MADE = Synthetic(**SHARED | {"release": SYNTHETIC, "writer": digest(MAKER)[:12]}, formats=["container tar"], base="")
 
@@ -295,4 +295,4 @@ def test_only_what_no_release_wrote_is_synthetic(tmp_path: Path) -> None:
 def test_a_pin_is_the_digest_of_every_field(number: Any) -> None:
     """Whatever was pinned before: equal by Python's count is not equal as a fact."""
     for entry in (changed(golden={"value": number}), changed(calls=[{"method": "forward", "args": [number]}])):
-        assert entry.pin == digest({one.name: getattr(entry, one.name) for one in fields(entry)})
+        assert entry.pin == digest({field.name: getattr(entry, field.name) for field in fields(entry)})

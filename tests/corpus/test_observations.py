@@ -64,9 +64,9 @@ WHOLE = {
 WHOLE["unstable"] = replace(BASE, result="unstable", both=(WHOLE["crashed"], WHOLE["refused"]))
 
 
-def changed(one: str, change: dict[str, Any]) -> dict[str, Any]:
+def changed(text: str, change: dict[str, Any]) -> dict[str, Any]:
     """The recorded form of a whole outcome, changed; ``...`` removes."""
-    entry = body_entry(WHOLE[one]) | change
+    entry = body_entry(WHOLE[text]) | change
     return {name: value for name, value in entry.items() if value is not ...}
 
 
@@ -77,14 +77,14 @@ def test_every_result_is_tried_here() -> None:
 @pytest.mark.parametrize("result", sorted(WHOLE))
 def test_the_recorded_form_says_all(result: str) -> None:
     entry = body_entry(WHOLE[result])
-    found = parse_body(entry).of(*BASE.cell, BASE.key)
-    assert (found, found.departures) == (WHOLE[result], WHOLE[result].departures)
-    assert body_entry(found) == body_entry(parse_body(entry)) == entry
+    outcome = parse_body(entry).of(*BASE.cell, BASE.key)
+    assert (outcome, outcome.departures) == (WHOLE[result], WHOLE[result].departures)
+    assert body_entry(outcome) == body_entry(parse_body(entry)) == entry
 
 
 def test_only_what_is_the_same_without_a_word_has_a_name() -> None:
     assert body_id(body_entry(SAME)) == body_id(body_entry(BASE)) == "same"
-    names = {body_id(body_entry(one)) for one in WHOLE.values()}
+    names = {body_id(body_entry(item)) for item in WHOLE.values()}
     assert len(names) == len(WHOLE)
     assert {len(name) for name in names} == {OUTCOME_DIGITS}
 
@@ -140,8 +140,8 @@ def test_what_contradicts_itself_is_refused(result: str, change: dict[str, Any],
 
 
 def test_what_was_heard_is_recorded() -> None:
-    said = (("calls[0].first", (("UserWarning", "so"),)),)
-    cell = replace(BASE, heard=True, said=said)
+    message = (("calls[0].first", (("UserWarning", "so"),)),)
+    cell = replace(BASE, heard=True, said=message)
     assert parse_body(body_entry(cell)).of(*BASE.cell, BASE.key) == cell
     assert body_id(body_entry(cell)) != "same"
 
@@ -154,13 +154,13 @@ def of_other_errors() -> Observation:
         {
             "state": None,
             "state_after": None,
-            "calls": [{"first": one[0], "second": one[1]}, {"first": one[0], "second": {"value": 1, "inputs": []}}],
+            "calls": [{"first": item[0], "second": item[1]}, {"first": item[0], "second": {"value": 1, "inputs": []}}],
         }
-        for one in (golden, got)
+        for item in (golden, got)
     ]
-    found = compare(*results, hear=True)
+    result = compare(*results, hear=True)
     return replace(
-        BASE, result=found.result, count=found.count, digest="d", extent=found.extent, differences=found.differences,
+        BASE, result=result.result, count=result.count, digest="d", extent=result.extent, differences=result.differences,
         departures=departures(*results), heard=True,
     )  # fmt: skip
 
@@ -168,12 +168,12 @@ def of_other_errors() -> Observation:
 def test_errors_that_differ_are_recorded_once() -> None:
     cell = of_other_errors()
     entry = body_entry(cell)
-    assert [(one["where"], one["pair"]) for one in entry["differences"]] == [
+    assert [(difference["where"], difference["pair"]) for difference in entry["differences"]] == [
         ("calls[0].first", 0), ("calls[0].second", 1), ("calls[1].first", 0),
     ]  # fmt: skip
-    found = parse_body(entry).of(*BASE.cell, BASE.key)
-    assert (found, found.departures) == (cell, cell.departures)
-    assert found.differences[1].facts["got"] == {"type": "builtins.RuntimeError", "message": "c"}
+    result = parse_body(entry).of(*BASE.cell, BASE.key)
+    assert (result, result.departures) == (cell, cell.departures)
+    assert result.differences[1].facts["got"] == {"type": "builtins.RuntimeError", "message": "c"}
 
 
 @pytest.mark.parametrize("wrong", [2, -1, None, True, "0", ...])
@@ -207,8 +207,8 @@ def test_paths_in_short_mean_what_they_were(paths: list[str]) -> None:
 
 def test_paths_of_both_turns_of_a_call_stand_once() -> None:
     def recorded(*paths: str) -> list[str]:
-        (found, _) = body_entry(replace(WHOLE["differs"], departures=((paths, 1),)))["departures"][0]
-        return list(found)
+        (result, _) = body_entry(replace(WHOLE["differs"], departures=((paths, 1),)))["departures"][0]
+        return list(result)
 
     call = ("/calls/3/first/a", "/calls/3/first/b", "/calls/3/second/a", "/calls/3/second/b")
     assert recorded("/state", *call, "-/calls/4/first", "-/calls/4/second") == [
@@ -241,9 +241,9 @@ def test_two_observations_contradict_each_other_by_what_happened_and_why_not_by_
     assert WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "message": "another cause"},)))
     assert WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "type": "builtins.OSError"},)))
     assert WHOLE["crashed"].contradicts(replace(WHOLE["crashed"], signal="SIGABRT"))
-    for one in WHOLE.values():
+    for observation in WHOLE.values():
         for other in WHOLE.values():
-            assert one.contradicts(other) is (one is not other)
+            assert observation.contradicts(other) is (observation is not other)
 
 
 def test_a_key_covers_everything_that_a_reader_is_given() -> None:
@@ -264,10 +264,10 @@ def test_what_is_recorded_is_what_comparing_its_values_gives_today(
     for cell in distinct.values():
         own = cell.own_result(goldens[cell.fixture])
         assert result_digest(own) == cell.digest, cell.fixture
-        found = compare(goldens[cell.fixture], own, hear=cell.heard)
-        assert (found.result, found.count, found.extent) == (cell.result, cell.count, cell.extent), cell.fixture
-        assert found.differences == cell.differences, cell.fixture
-        assert sorted(error["message"] for error in found.errors) == sorted(error["message"] for error in cell.errors)
+        result = compare(goldens[cell.fixture], own, hear=cell.heard)
+        assert (result.result, result.count, result.extent) == (cell.result, cell.count, cell.extent), cell.fixture
+        assert result.differences == cell.differences, cell.fixture
+        assert sorted(error["message"] for error in result.errors) == sorted(error["message"] for error in cell.errors)
 
 
 @pytest.fixture(scope="module")

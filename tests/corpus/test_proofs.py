@@ -81,14 +81,14 @@ def test_the_digest_is_of_every_file(tmp_path: Path) -> None:
     empty = read_proofs(tmp_path / "nowhere")
     assert (empty.found, empty.unreadable) == ({}, {})
     write_proof(tmp_path, PROOF)
-    one = read_proofs(tmp_path).digest
+    item = read_proofs(tmp_path).digest
     write_proof(tmp_path, RecordedProof(**{**vars(PROOF), "confirmed": 9}))
-    assert len({empty.digest, one, read_proofs(tmp_path).digest}) == 3
+    assert len({empty.digest, item, read_proofs(tmp_path).digest}) == 3
 
 
 def test_each_recorded_proof_of_the_repository_is_of_todays_table() -> None:
     proofs, known = read_proofs(ROOT / "reports" / "proofs"), read()
     assert proofs.unreadable == {}
     assert proofs.found.keys() == known.keys()
-    assert [name for name, one in proofs.found.items() if one.stated != digest_of(known[name])] == []
-    assert [one.id for one in load_policy(ROOT / "policies/torch").upgraders] == list(known)
+    assert [name for name, item in proofs.found.items() if item.stated != digest_of(known[name])] == []
+    assert [upgrader.id for upgrader in load_policy(ROOT / "policies/torch").upgraders] == list(known)

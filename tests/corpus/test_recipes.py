@@ -33,29 +33,29 @@ def recipe(folder: Path, text: str | bytes) -> Path:
 
 def test_a_recipe_is_read_and_not_run(tmp_path: Path) -> None:
     path = recipe(tmp_path, GOOD)
-    found = read_recipe(path)
-    assert (found.name, found.summary, found.family, found.operators) == ("div", "Division.", "torchscript", ("aten::div",))
-    assert (found.since, found.until, found.why, found.file) == ("1.2.0", "1.6.0", "it changed", "div.pt")
+    result = read_recipe(path)
+    assert (result.name, result.summary, result.family, result.operators) == ("div", "Division.", "torchscript", ("aten::div",))
+    assert (result.since, result.until, result.why, result.file) == ("1.2.0", "1.6.0", "it changed", "div.pt")
     assert read_probe(path).summary == "Division."
 
 
 def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
-    found = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"\nWHY = "it changed"\n', "")))
-    assert (found.until, found.why) == (None, "")
+    result = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"\nWHY = "it changed"\n', "")))
+    assert (result.until, result.why) == (None, "")
 
 
 def test_releases_in_between_may_be_left_out(tmp_path: Path) -> None:
     plain = read_recipe(recipe(tmp_path, GOOD))
-    found = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"', 'UNTIL = "1.6.0"\nEXCEPT = "1.4.0, 1.5.0..1.5.1"')))
-    assert str(found.writers) == "1.2.0..<1.4.0, >1.4.0..<1.5.0, >1.5.1..1.6.0"
-    assert found.sha256 == plain.sha256, "it is a claim about releases, not the program"
+    result = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"', 'UNTIL = "1.6.0"\nEXCEPT = "1.4.0, 1.5.0..1.5.1"')))
+    assert str(result.writers) == "1.2.0..<1.4.0, >1.4.0..<1.5.0, >1.5.1..1.6.0"
+    assert result.sha256 == plain.sha256, "it is a claim about releases, not the program"
 
 
 def test_a_reduced_grid_is_a_claim_and_no_part_of_the_program(tmp_path: Path) -> None:
     whole = read_recipe(recipe(tmp_path, GOOD))
-    found = read_recipe(recipe(tmp_path, GOOD.replace("\ndef", 'WRITERS = "reduced"\nBESIDES = ["1.4.0"]\n\ndef')))
-    assert (whole.reduced, whole.besides, found.reduced, found.besides) == (False, (), True, ("1.4.0",))
-    assert found.sha256 == whole.sha256
+    result = read_recipe(recipe(tmp_path, GOOD.replace("\ndef", 'WRITERS = "reduced"\nBESIDES = ["1.4.0"]\n\ndef')))
+    assert (whole.reduced, whole.besides, result.reduced, result.besides) == (False, (), True, ("1.4.0",))
+    assert result.sha256 == whole.sha256
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_every_recipe_of_the_repository_is_whole(path: Path) -> None:
 
 
 def test_claims_about_releases_are_no_part_of_what_is_run(tmp_path: Path) -> None:
-    found = read_recipe(recipe(tmp_path, GOOD))
+    result = read_recipe(recipe(tmp_path, GOOD))
     corrected = GOOD.replace('"1.2.0"', '"1.3.0"').replace('"it changed"', '(\n    "it changed, and"\n    "why"\n)')
     assert corrected != GOOD
     again = read_recipe(recipe(tmp_path, corrected))
-    assert (again.since, again.sha256) == ("1.3.0", found.sha256)
-    assert read_recipe(recipe(tmp_path, GOOD.replace("aten::div", "aten::mul"))).sha256 != found.sha256
+    assert (again.since, again.sha256) == ("1.3.0", result.sha256)
+    assert read_recipe(recipe(tmp_path, GOOD.replace("aten::div", "aten::mul"))).sha256 != result.sha256
 
 
 # ------------------------------------------------------------------------------------------------------------ deprecations
@@ -138,19 +138,19 @@ def alternative():
 
 
 def test_a_probe_of_a_deprecated_thing_is_read_and_not_run(tmp_path: Path) -> None:
-    found = read_deprecation(recipe(tmp_path, OLD))
-    assert (found.name, found.summary, found.subject, found.alternative, found.since) == (
+    result = read_deprecation(recipe(tmp_path, OLD))
+    assert (result.name, result.summary, result.subject, result.alternative, result.since) == (
         "div", "Something old.", "torch.old", "torch.new", "1.2.0",
     )  # fmt: skip
     without = read_deprecation(recipe(tmp_path, OLD.replace('ALTERNATIVE = "torch.new"\n', "")))
     assert without.alternative is None
-    assert without.sha256 != found.sha256
+    assert without.sha256 != result.sha256
 
 
 def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
-    found = read_deprecation(recipe(tmp_path, OLD)).sha256
-    assert read_deprecation(recipe(tmp_path, OLD.replace("1.2.0", "1.3.0"))).sha256 == found
-    assert read_deprecation(recipe(tmp_path, OLD.replace("torch.old", "torch.older"))).sha256 != found
+    result = read_deprecation(recipe(tmp_path, OLD)).sha256
+    assert read_deprecation(recipe(tmp_path, OLD.replace("1.2.0", "1.3.0"))).sha256 == result
+    assert read_deprecation(recipe(tmp_path, OLD.replace("torch.old", "torch.older"))).sha256 != result
 
 
 @pytest.mark.parametrize(

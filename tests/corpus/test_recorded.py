@@ -58,21 +58,21 @@ def made(name: str, cells: Iterable[Observation] = (), day: str = DAY, **more: A
 
 
 def cell(fixture: str, result: str, options: str = "default", key: str = f"{SUBJECTS[0]}-{LOADS[0]}") -> Observation:
-    both = tuple(replace(one, fixture=fixture, options=options, key=key) for one in WHOLE[result].both)
+    both = tuple(replace(item, fixture=fixture, options=options, key=key) for item in WHOLE[result].both)
     return replace(WHOLE[result], fixture=fixture, options=options, key=key, both=both)
 
 
 @st.composite
 def many_readers(draw: st.DrawFn, names: Sequence[str] = NAMES) -> list[ObservedReader]:
     """Readers of any kind, several builds of a release among them, that did anything with anything."""
-    found = []
+    matches = []
     for name in draw(st.lists(st.sampled_from(names), unique=True, max_size=5)):
-        results = RESULTS if name.startswith("reference") else [one for one in RESULTS if one != "unsupported"]
+        results = RESULTS if name.startswith("reference") else [entry for entry in RESULTS if entry != "unsupported"]
         cells = {}
         for writer, recipe, options, subject, load, result in draw(
             st.lists(
                 st.tuples(
-                    st.sampled_from(["synthetic", *(f"torch-{one}" for one in RELEASES)]),
+                    st.sampled_from(["synthetic", *(f"torch-{release}" for release in RELEASES)]),
                     st.sampled_from(RECIPES),
                     st.sampled_from(OPTIONS),
                     st.sampled_from(SUBJECTS),
@@ -82,16 +82,16 @@ def many_readers(draw: st.DrawFn, names: Sequence[str] = NAMES) -> list[Observed
                 max_size=12,
             )
         ):
-            one = cell(f"{writer}/{recipe}", result, options, f"{subject}-{load}")
-            cells[one.cell] = one
+            item = cell(f"{writer}/{recipe}", result, options, f"{subject}-{load}")
+            cells[item.cell] = item
         checks = draw(
             st.lists(st.tuples(st.text(max_size=3), st.sampled_from([True, False, None]), st.text(max_size=3)), max_size=2)
         )
         error = draw(st.sampled_from([None, {"type": "x", "message": "y\tz\n"}]))
         probes = {"one": Probe("one", "1" * 20, tuple(checks), error)} if draw(st.booleans()) else {}
         deprecations = {"old": SEEN} if draw(st.booleans()) else {}
-        found.append(made(name, cells.values(), probes=probes, deprecations=deprecations))
-    return found
+        matches.append(made(name, cells.values(), probes=probes, deprecations=deprecations))
+    return matches
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -99,9 +99,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def whole(folder: Path) -> Recorded:
-    found = read_recorded(folder)
-    assert found.unreadable == {}
-    return found
+    result = read_recorded(folder)
+    assert result.unreadable == {}
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------ round trips
@@ -114,16 +114,16 @@ def test_a_round_trip_changes_nothing(readers: list[ObservedReader], random: Ran
         folder = Path(place) / "one"
         write_recorded(folder, readers)
         before = files(folder)
-        found = whole(folder)
-        assert found.readers == {reader.name: reader for reader in readers}
+        result = whole(folder)
+        assert result.readers == {reader.name: reader for reader in readers}
         for reader in readers:
-            kept = found.readers[reader.name]
+            kept = result.readers[reader.name]
             assert kept.digest == reader.digest
             assert len(kept.cells) == len(list(kept.cells)) == len(reader.cells)
-            assert all(kept.cells[one].departures == reader.cells[one].departures for one in reader.cells)
-        assert write_recorded(folder, found.readers.values()) == []
+            assert all(kept.cells[item].departures == reader.cells[item].departures for item in reader.cells)
+        assert write_recorded(folder, result.readers.values()) == []
         assert files(folder) == before
-        shuffled = [replace(one, cells=dict(random.sample(list(one.cells.items()), len(one.cells)))) for one in readers]
+        shuffled = [replace(item, cells=dict(random.sample(list(item.cells.items()), len(item.cells)))) for item in readers]
         random.shuffle(shuffled)
         write_recorded(Path(place) / "other", shuffled)
         assert files(Path(place) / "other") == before
@@ -137,7 +137,7 @@ def test_a_new_release_adds_a_file_and_changes_none(readers: list[ObservedReader
         folder = Path(place)
         write_recorded(folder, readers)
         before = files(folder)
-        written = {one for reader in readers for one in reader.cells}
+        written = {item for reader in readers for item in reader.cells}
         newest = made("torch-2.99.0+cpu", [cell(fixture, result, options, f"{SUBJECTS[1]}-x") for fixture, options in written])
         for reader in readers:
             own = cell("torch-2.99.0/add", result)
@@ -146,17 +146,17 @@ def test_a_new_release_adds_a_file_and_changes_none(readers: list[ObservedReader
         after = files(folder)
         assert {name: after[name] for name in before} == before
         assert after.keys() - before.keys() == {"torch-2.99.0.txt"}
-        assert {one.observed for one in whole(folder).readers.values() if one != newest} <= {LATER}
+        assert {item.observed for item in whole(folder).readers.values() if item != newest} <= {LATER}
 
 
 def test_a_column_is_a_mapping(tmp_path: Path) -> None:
-    one = cell("torch-1.5.0/add", "refused")
-    write_recorded(tmp_path, [made("torch-1.5.1", [one]), made("torch-2.13.0")])
+    item = cell("torch-1.5.0/add", "refused")
+    write_recorded(tmp_path, [made("torch-1.5.1", [item]), made("torch-2.13.0")])
     old, new = whole(tmp_path).readers.values()
-    assert (dict(old.cells), dict(new.cells)) == ({one.cell: one}, {})
-    assert one.cell in old.cells
-    assert one.cell not in new.cells
-    for reader, wanted in ((new, one.cell), (old, ("torch-1.5.0/div", "default"))):
+    assert (dict(old.cells), dict(new.cells)) == ({item.cell: item}, {})
+    assert item.cell in old.cells
+    assert item.cell not in new.cells
+    for reader, wanted in ((new, item.cell), (old, ("torch-1.5.0/div", "default"))):
         with pytest.raises(KeyError):
             reader.cells[wanted]
 
@@ -185,11 +185,11 @@ def test_texts_that_stand_apart_come_back(value: Any) -> None:
 
 
 def test_only_long_texts_with_blanks_stand_apart() -> None:
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     tensor, error = "A" * 200, "a b " * 50
-    short = apart({"bytes": tensor, "message": error, "a b " * 60: [error[:LONG]]}, found)
-    assert list(found.values()) == [error]
-    assert short == {"bytes": tensor, "message": f"@{min(found)}", "a b " * 60: [error[:LONG]]}
+    short = apart({"bytes": tensor, "message": error, "a b " * 60: [error[:LONG]]}, results)
+    assert list(results.values()) == [error]
+    assert short == {"bytes": tensor, "message": f"@{min(results)}", "a b " * 60: [error[:LONG]]}
 
 
 def test_a_long_text_is_told_once_in_the_oldest_file_that_needs_it(tmp_path: Path) -> None:
@@ -203,10 +203,10 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
     ((_, name, _),) = lines_of(tmp_path / "torch-1.5.1.txt", "text")
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
-    found = read_recorded(tmp_path)
-    assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
-    assert all(f"readable file contains, such as the text {name}" in why for why in found.unreadable.values())
-    assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
+    result = read_recorded(tmp_path)
+    assert result.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
+    assert all(f"readable file contains, such as the text {name}" in why for why in result.unreadable.values())
+    assert result.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
 
 
 def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
@@ -216,11 +216,11 @@ def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     body = {"result": "splendid"}
     line = f"outcome\t{body_id(body)}\t{dump(body)}"
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [*lines, line])
-    found = read_recorded(tmp_path).unreadable
-    assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
+    result = read_recorded(tmp_path).unreadable
+    assert "unknown result 'splendid'" in result["torch-1.5.1.txt"]
     assert (
         "1 of its cells and answers refer to records that no readable file contains, such as the text"
-        in found["torch-2.13.0.txt"]
+        in result["torch-2.13.0.txt"]
     )
 
 
@@ -228,9 +228,9 @@ def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.
     write_recorded(tmp_path, world(*BASE))
     monkeypatch.setattr(recorded, "FREE_LETTERS", len(CAREFUL) - 1)
     monkeypatch.setattr(recorded, "LETTERS_PER_BYTE", 0)
-    found = read_recorded(tmp_path).unreadable
-    assert f"{tmp_path}/torch-1.5.1.txt:" in found["torch-1.5.1.txt"]
-    assert f"contains more than {len(CAREFUL) - 1} characters of text" in found["torch-1.5.1.txt"]
+    result = read_recorded(tmp_path).unreadable
+    assert f"{tmp_path}/torch-1.5.1.txt:" in result["torch-1.5.1.txt"]
+    assert f"contains more than {len(CAREFUL) - 1} characters of text" in result["torch-1.5.1.txt"]
 
 
 def test_what_is_alike_stands_in_one_line(tmp_path: Path) -> None:
@@ -239,19 +239,19 @@ def test_what_is_alike_stands_in_one_line(tmp_path: Path) -> None:
     other = cell("torch-1.5.0/other", "refused", key=f"{SUBJECTS[0]}-{LOADS[1]}")
     readers = [made("torch-1.5.0", alike), made("torch-1.5.0+cpu", alike), made("torch-2.13.0", [*alike, other])]
     write_recorded(tmp_path, readers)
-    found = {kind: lines_of(tmp_path / "torch-2.13.0.txt", kind) for kind in ("shown", "options", "read", "wrote")}
+    results = {kind: lines_of(tmp_path / "torch-2.13.0.txt", kind) for kind in ("shown", "options", "read", "wrote")}
     outcome, names = body_id(apart(body_entry(alike[0]), {})), " ".join(RECIPES)
-    seals = " ".join(f"{one.name}:{one.identity_digest}" for one in readers[:2])
-    assert found == {
+    seals = " ".join(f"{reader.name}:{reader.identity_digest}" for reader in readers[:2])
+    assert results == {
         "shown": [["shown", DAY, seals]],
         "options": [["options", "default", LOADS[0]]],
         "read": [
             ["read", "torch-2.13.0", names, f"default {outcome} 1.5.0.."],
             ["read", "torch-2.13.0", "other", f"default:{LOADS[1]} {outcome} 1.5.0"],
         ],
-        "wrote": [["wrote", " ".join(f"{one}:{SUBJECTS[0]}" for one in RECIPES), f"default {outcome} 1.5.0.."]],
+        "wrote": [["wrote", " ".join(f"{recipe}:{SUBJECTS[0]}" for recipe in RECIPES), f"default {outcome} 1.5.0.."]],
     }
-    assert whole(tmp_path).readers == {one.name: one for one in readers}
+    assert whole(tmp_path).readers == {reader.name: reader for reader in readers}
 
 
 def test_a_build_stands_in_a_set_where_there_are_two_of_a_release() -> None:
@@ -271,7 +271,7 @@ def test_an_outcome_is_told_once_in_the_oldest_file_that_needs_it(tmp_path: Path
     }
     write_recorded(tmp_path, world[3:])  # those that told it are gone
     assert len(lines_of(tmp_path / "torch-2.13.0.txt", "outcome")) == 1
-    assert whole(tmp_path).readers == {one.name: one for one in world[3:]}
+    assert whole(tmp_path).readers == {item.name: item for item in world[3:]}
 
 
 # ---------------------------------------------------------------------------------------------------------------- branches
@@ -319,14 +319,18 @@ def test_branches_that_each_add_a_release_merge(tmp_path: Path) -> None:
     git("checkout", "-q", "2.16.0")
     git("merge", "-q", "--no-edit", "2.17.0")
     both = ("2.16.0", "2.17.0")
-    expected = {one.name: one for one in world(*BASE, *both, apart=both)}
-    found = whole(folder)
-    assert {name: dict(one.cells) for name, one in found.readers.items()} == {name: one.cells for name, one in expected.items()}
-    assert [one.probes for one in found.readers.values()] == [one.probes for one in expected.values()]
+    expected = {item.name: item for item in world(*BASE, *both, apart=both)}
+    result = whole(folder)
+    assert {name: dict(item.cells) for name, item in result.readers.items()} == {
+        name: item.cells for name, item in expected.items()
+    }
+    assert [item.probes for item in result.readers.values()] == [item.probes for item in expected.values()]
     complete = world(*BASE, *both)
     for reader in complete:
         record(folder, reader)
-    assert {name: dict(one.cells) for name, one in whole(folder).readers.items()} == {one.name: one.cells for one in complete}
+    assert {name: dict(item.cells) for name, item in whole(folder).readers.items()} == {
+        item.name: item.cells for item in complete
+    }
 
 
 # --------------------------------------------------------------------------------------------------------------- recording
@@ -336,20 +340,20 @@ def test_recording_the_same_facts_changes_no_file(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
     before = files(tmp_path)
     for reader in world(*BASE):
-        found, changed = record(tmp_path, replace(reader, observed=LATER))
+        result, changed = record(tmp_path, replace(reader, observed=LATER))
         assert changed == []
-        assert found.readers[reader.name].observed == DAY
+        assert result.readers[reader.name].observed == DAY
     assert files(tmp_path) == before
 
 
 def test_the_day_changes_where_the_facts_do(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
-    reader = next(one for one in world(*BASE) if one.release == "1.5.1")
+    reader = next(item for item in world(*BASE) if item.release == "1.5.1")
     for fixture, file in (("torch-2.13.0/add", "torch-2.13.0.txt"), ("torch-1.5.0/add", "torch-1.5.1.txt")):
         other = replace(reader, observed=LATER, cells={**reader.cells, (fixture, "default"): cell(fixture, "timed-out")})
-        found, changed = record(tmp_path, other)
+        result, changed = record(tmp_path, other)
         assert file in {path.name for path in changed}
-        assert found.readers[reader.name].observed == LATER
+        assert result.readers[reader.name].observed == LATER
         days = whole(tmp_path).readers[reader.name].days
         assert {name for name, day in days.items() if day == LATER} == {file.removesuffix(".txt")}
         write_recorded(tmp_path, world(*BASE))
@@ -414,22 +418,22 @@ def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: 
         path.unlink()
     else:
         path.write_bytes(path.read_bytes().replace(b"012da4", b"112da4") if damage == "edited" else b"")
-    found = read_recorded(tmp_path)
-    assert (path.name in found.unreadable) is (damage != "removed")
-    assert f"torch-{release}+cpu" not in found.readers
+    result = read_recorded(tmp_path)
+    assert (path.name in result.unreadable) is (damage != "removed")
+    assert f"torch-{release}+cpu" not in result.readers
     for reader in readers:
         if reader.release == release:
             continue
-        kept = dict(found.readers[reader.name].cells)
+        kept = dict(result.readers[reader.name].cells)
         assert kept.items() <= reader.cells.items()
         for lost in reader.cells.keys() - kept.keys():
             newer = max(reader.release, lost[0].removeprefix("torch-").partition("/")[0], key=BASE.index)
-            assert f"torch-{newer}.txt" in {path.name, *found.unreadable}
-    for name, why in found.unreadable.items():
+            assert f"torch-{newer}.txt" in {path.name, *result.unreadable}
+    for name, why in result.unreadable.items():
         assert str(tmp_path / name) in why
         assert name == path.name or "refer to records that no readable file contains" in why
     if release != BASE[-1]:
-        assert f"torch-{BASE[-1]}.txt" in found.unreadable
+        assert f"torch-{BASE[-1]}.txt" in result.unreadable
 
 
 def test_a_file_that_is_cut_off_anywhere_is_noticed(tmp_path: Path) -> None:
@@ -521,7 +525,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
 
 @pytest.mark.parametrize("case", EDITS)
 def test_a_line_that_is_not_right_is_refused_with_file_and_line(case: str, tmp_path: Path) -> None:
-    kind, at, new, said = EDITS[case]
+    kind, at, new, message = EDITS[case]
     write_recorded(tmp_path, world(*BASE))
     path = tmp_path / "torch-1.5.1.txt"
     index = next(index for index, line in enumerate(lines_of(path)) if line[0] == kind)
@@ -535,9 +539,9 @@ def test_a_line_that_is_not_right_is_refused_with_file_and_line(case: str, tmp_p
     started = time.process_time()
     why = read_recorded(tmp_path).unreadable[path.name]
     assert time.process_time() - started < 20
-    assert said in why
+    assert message in why
     assert len(why) < 2000
-    if not any(one in why for one in ("refer to records", "was recorded by a different")):
+    if not any(name in why for name in ("refer to records", "was recorded by a different")):
         assert why.startswith(f"{path}:{index + 1}: ")
 
 
@@ -551,15 +555,15 @@ def test_lines_that_are_changed_at_random_are_refused_or_read(seed: int) -> None
         write_recorded(folder, world(*BASE))
         path = random.choice(sorted(folder.iterdir()))
         edit_lines(path, lambda lines: mutated(lines, random))
-        found = read_recorded(folder)
-        for why in found.unreadable.values():
+        result = read_recorded(folder)
+        for why in result.unreadable.values():
             assert str(folder) in why
-        for reader in found.readers.values():
-            for one in reader.cells.values():
-                body_entry(one)
-        if not found.unreadable:  # it is another recording, and a sound one
-            write_recorded(folder, found.readers.values())
-            assert whole(folder).readers == found.readers
+        for reader in result.readers.values():
+            for item in reader.cells.values():
+                body_entry(item)
+        if not result.unreadable:  # it is another recording, and a sound one
+            write_recorded(folder, result.readers.values())
+            assert whole(folder).readers == result.readers
 
 
 JUNK = (
@@ -587,26 +591,26 @@ def mutated(lines: list[str], random: Random) -> list[str]:
     for _ in range(random.randint(1, 2)):
         at = random.randrange(len(lines))
         fields = lines[at].split("\t")
-        one, other = random.randrange(len(fields)), random.randrange(len(fields))
+        item, other = random.randrange(len(fields)), random.randrange(len(fields))
         match random.randrange(9):
             case 0:
-                del fields[one]
+                del fields[item]
             case 1:
-                fields[one], fields[other] = fields[other], fields[one]
+                fields[item], fields[other] = fields[other], fields[item]
             case 2:
-                fields[one] = random.choice(JUNK)
+                fields[item] = random.choice(JUNK)
             case 3:
-                fields.insert(one, random.choice(JUNK))
+                fields.insert(item, random.choice(JUNK))
             case 4:
-                text = fields[one]
+                text = fields[item]
                 place = random.randrange(len(text) + 1)
-                fields[one] = text[:place] + random.choice(',.:" {}[]0a') + text[place + random.randrange(2) :]
+                fields[item] = text[:place] + random.choice(',.:" {}[]0a') + text[place + random.randrange(2) :]
             case 5:
                 lines.insert(random.randrange(len(lines)), lines[at])
             case 6:
                 lines[random.randrange(len(lines))] = "\t".join(fields)
             case 7:
-                fields[one] = random.choice(random.choice(lines).split("\t"))
+                fields[item] = random.choice(random.choice(lines).split("\t"))
             case _:
                 del lines[at]
                 continue
@@ -615,8 +619,8 @@ def mutated(lines: list[str], random: Random) -> list[str]:
 
 
 def test_what_contradicts_itself_names_the_line_of_the_outcome(tmp_path: Path) -> None:
-    one = replace(cell("torch-1.5.0/add", "refused"), result="same")
-    write_recorded(tmp_path, [made("torch-1.5.1", [one])])
+    item = replace(cell("torch-1.5.0/add", "refused"), result="same")
+    write_recorded(tmp_path, [made("torch-1.5.1", [item])])
     assert read_recorded(tmp_path).unreadable["torch-1.5.1.txt"] == (
         f"{tmp_path}/torch-1.5.1.txt:5: outcome is 'same', but has a value for 'errors'"
     )
@@ -630,7 +634,7 @@ def test_no_release_lacks_what_it_does_not_support(tmp_path: Path) -> None:
 
 def test_a_cell_may_stand_once(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
-    for kind, said in (
+    for kind, message in (
         ("read", "duplicate observation of torch-1.5.0/add (default) by torch-1.5.1+cpu"),
         ("wrote", "duplicate entry for fixture 'add'"),
     ):
@@ -638,7 +642,7 @@ def test_a_cell_may_stand_once(tmp_path: Path) -> None:
         kept = path.read_bytes()
         line = "\t".join(lines_of(path, kind)[0])
         edit_lines(path, lambda lines, line=line: [*lines, line])  # type: ignore[misc]
-        assert said in read_recorded(tmp_path).unreadable[path.name]
+        assert message in read_recorded(tmp_path).unreadable[path.name]
         path.write_bytes(kept)
 
 
@@ -686,10 +690,10 @@ def test_a_small_file_does_not_make_very_many_cells(subject: str, tmp_path: Path
     assert size < 1_500_000
     path = claiming(tmp_path, 300, subject=subject)
     started = time.process_time()
-    found = read_recorded(tmp_path)
+    result = read_recorded(tmp_path)
     assert time.process_time() - started < 30
-    assert "too many for files of this size" in found.unreadable[path.name]
-    assert len(found.lines) <= recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size
+    assert "too many for files of this size" in result.unreadable[path.name]
+    assert len(result.lines) <= recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size
 
 
 def test_a_line_of_many_recipes_counts_the_cells_of_each(tmp_path: Path) -> None:
@@ -702,30 +706,30 @@ def test_a_line_of_many_recipes_counts_the_cells_of_each(tmp_path: Path) -> None
 def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded, "MOST_LINES", 5_000)
     path = claiming(tmp_path, 10)
-    found = read_recorded(tmp_path)
-    assert "expands to more than 5,000 fixture/options pairs" in found.unreadable[path.name]
-    assert len(found.lines) == 5_000
+    result = read_recorded(tmp_path)
+    assert "expands to more than 5,000 fixture/options pairs" in result.unreadable[path.name]
+    assert len(result.lines) == 5_000
 
 
 def test_lists_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_recorded(tmp_path, world(*BASE))
     monkeypatch.setattr(parsing, "MOST_NAMES", 2)
-    found = read_recorded(tmp_path)
-    (why,) = found.unreadable.values()
+    result = read_recorded(tmp_path)
+    (why,) = result.unreadable.values()
     assert f"{tmp_path}/torch-2.13.0.txt:" in why
     assert "more than 2" in why
-    assert len(found.readers) == 2
+    assert len(result.readers) == 2
 
 
 def test_the_limits_are_far_from_what_is_recorded() -> None:
     folder = Path(__file__).parents[2] / "reports" / "observations"
-    found = whole(folder)
+    result = whole(folder)
     size = sum(path.stat().st_size for path in folder.iterdir())
-    cells = sum(group.readers.bit_count() for groups in found.lines.values() for group in groups)
+    cells = sum(group.readers.bit_count() for groups in result.lines.values() for group in groups)
     assert cells < (recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size) / 10
     assert cells < recorded.MOST_CELLS / 10
-    assert len(found.lines) < recorded.MOST_LINES / 10
-    assert len(found.readers) < parsing.MOST_NAMES / 10
+    assert len(result.lines) < recorded.MOST_LINES / 10
+    assert len(result.readers) < parsing.MOST_NAMES / 10
     assert size * recorded.LETTERS_PER_BYTE > 10 * letters(folder)
 
 
@@ -763,6 +767,6 @@ def test_a_name_of_an_outcome_is_its_digest(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
     for path in tmp_path.iterdir():
         for _, name, text in lines_of(path, "outcome"):
-            assert name in {body_id(apart(body_entry(one), {})) for one in WHOLE.values()}
+            assert name in {body_id(apart(body_entry(item), {})) for item in WHOLE.values()}
             assert dump(parsing._json(text)) == text
             assert digest(parsing._json(text)).startswith(name)

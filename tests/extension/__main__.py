@@ -43,15 +43,15 @@ class Confirming:
         """The backend in Python: it can be loaded everywhere, and its calls made."""
         manifest = record_privateuse1(environment(PYTHON_AGAINST), self.recorded)
         path = written(manifest, folder)
-        for one in environments:
-            verdict = check(manifest, one.version, self.recorded).verdict
-            answer = try_out(one, module="example_privateuse1", manifest=path)
+        for item in environments:
+            verdict = check(manifest, item.version, self.recorded).verdict
+            answer = try_out(item, module="example_privateuse1", manifest=path)
             works = answer["error"] is None
             outcome = "confirmed" if {"fits": True, "does-not-fit": False}.get(verdict) is works else "CONTRADICTED"
             self.say(
-                "example_privateuse1", one.version, verdict, "works" if works else answer["error"].splitlines()[0][:90], outcome
+                "example_privateuse1", item.version, verdict, "works" if works else answer["error"].splitlines()[0][:90], outcome
             )
-            self.verified(answer, one.version, verdict)
+            self.verified(answer, item.version, verdict)
 
     def verified(self, answer: dict[str, Any], release: str, verdict: str) -> None:
         """What verify said in that very torch, against what is recorded of it."""
@@ -61,28 +61,28 @@ class Confirming:
         did = {True: "fits", False: "warned"}.get(told, "could not")
         self.say("  verify, in that torch", release, verdict, f"{did}, in {answer['verify']['ms']:.1f} ms", outcome)
 
-    def library(self, manifest: ExtensionManifest, library: Path, one: Environment, what: str, folder: Path) -> None:
-        verdict = check(manifest, one.version, self.recorded).verdict
-        answer = try_out(one, library=library, manifest=written(manifest, folder))
-        self.verified(answer, one.version, verdict)
+    def library(self, manifest: ExtensionManifest, library: Path, item: Environment, what: str, folder: Path) -> None:
+        verdict = check(manifest, item.version, self.recorded).verdict
+        answer = try_out(item, library=library, manifest=written(manifest, folder))
+        self.verified(answer, item.version, verdict)
         error = answer["error"]
         if error is None:
-            self.say(what, one.version, verdict, "loads", "confirmed" if verdict == "fits" else "CONTRADICTED")
+            self.say(what, item.version, verdict, "loads", "confirmed" if verdict == "fits" else "CONTRADICTED")
         elif REFUSED.search(error):
-            shown = one.version != SEED[1] or documented(error.partition("frame #0")[0])
+            shown = item.version != SEED[1] or documented(error.partition("frame #0")[0])
             outcome = "confirmed" if verdict == "does-not-fit" and shown else "CONTRADICTED"
-            self.say(what, one.version, verdict, REFUSED.findall(error)[0], outcome)
+            self.say(what, item.version, verdict, REFUSED.findall(error)[0], outcome)
         elif BINARY.search(error):
-            self.say(what, one.version, verdict, "the binary interface differs, so nothing is registered", "not checked")
+            self.say(what, item.version, verdict, "the binary interface differs, so nothing is registered", "not checked")
         else:
-            self.say(what, one.version, verdict, error[:90], "CONTRADICTED")
+            self.say(what, item.version, verdict, error[:90], "CONTRADICTED")
 
 
 def environment(version: str) -> Environment:
-    found = Environments().get(version)
-    if found is None:
+    result = Environments().get(version)
+    if result is None:
         raise SystemExit(f"torch-{version} is not built here: torch-compat readers build torch-{version}")
-    return found
+    return result
 
 
 def written(manifest: ExtensionManifest, folder: Path) -> Path:
@@ -96,7 +96,7 @@ def main() -> int:
     parser.add_argument("--no-build", action="store_true", help="test only the Python backend, which needs no compiler")
     asked = parser.parse_args()
     confirming = Confirming()
-    environments = [one for release in confirming.recorded.releases if (one := Environments().get(release)) is not None]
+    environments = [item for release in confirming.recorded.releases if (item := Environments().get(release)) is not None]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         confirming.python(environments, folder)
@@ -104,15 +104,15 @@ def main() -> int:
             newest = environment(BUILT_AGAINST)
             library = build(newest, "example_cpp", folder / BUILT_AGAINST)
             manifest = record_library(newest, library, confirming.recorded)
-            for one in environments:
-                confirming.library(manifest, library, one, f"example_cpp, as built with {BUILT_AGAINST}", folder)
-            for one in [one for one in environments if one.version in REBUILT]:
-                rebuilt = build(one, "example_cpp", folder / one.version)
-                confirming.library(manifest, rebuilt, one, "example_cpp, built with that release", folder)
+            for item in environments:
+                confirming.library(manifest, library, item, f"example_cpp, as built with {BUILT_AGAINST}", folder)
+            for item in [entry for entry in environments if entry.version in REBUILT]:
+                rebuilt = build(item, "example_cpp", folder / item.version)
+                confirming.library(manifest, rebuilt, item, "example_cpp, built with that release", folder)
             seed = seed_manifest(confirming.recorded)
-            for one in [one for one in environments if one.version in SEED]:
-                rebuilt = build(one, "embedding_bag_1_4", folder / f"seed-{one.version}")
-                confirming.library(seed, rebuilt, one, "embedding_bag_1_4, built with that release", folder)
+            for item in [entry for entry in environments if entry.version in SEED]:
+                rebuilt = build(item, "embedding_bag_1_4", folder / f"seed-{item.version}")
+                confirming.library(seed, rebuilt, item, "embedding_bag_1_4, built with that release", folder)
     counts = confirming.counts
     print(f"{counts['confirmed']} confirmed, {counts['CONTRADICTED']} contradicted, {counts['not checked']} could not be checked")
     return 1 if counts["CONTRADICTED"] else 0 if counts["confirmed"] else 4

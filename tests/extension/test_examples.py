@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def environment(version: str) -> Environment:
-    found = Environments().get(version)
-    assert found is not None
-    return found
+    result = Environments().get(version)
+    assert result is not None
+    return result
 
 
 def written(manifest: ExtensionManifest, folder: Path) -> Path:
@@ -96,8 +96,8 @@ def test_verify_says_of_every_operator_what_check_says(use: str, old: str, new: 
     told = try_out(environment(new), manifest=written(manifest, tmp_path))["verify"]
     fit = check(manifest, new, recorded)
     by_verify = {operator for operator, *_ in told["faults"]}
-    by_check = {one.operator for one in fit.of("fault") if not _handed_on(one, new, recorded)}
-    unsure = {one.operator for one in fit.of("unknown")} | {one.partition(": ")[0] for one in told["unchecked"]}
+    by_check = {item.operator for item in fit.of("fault") if not _handed_on(item, new, recorded)}
+    unsure = {item.operator for item in fit.of("unknown")} | {item.partition(": ")[0] for item in told["unchecked"]}
     assert by_verify - unsure == by_check - unsure
     assert len(by_verify - unsure) > 20
     assert len(unsure) < 200

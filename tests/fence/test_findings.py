@@ -32,9 +32,9 @@ def forward(body: str, **options: Any) -> Any:
 
 def zipped(records: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         for name, data in records.items():
-            made.writestr(f"m/{name}", data)
+            result.writestr(f"m/{name}", data)
     return stream.getvalue()
 
 
@@ -164,14 +164,14 @@ def flatbuffer(dims: list[int], strides: list[int], storage: bytes, offset: int 
 
     def offsets(items: list[int]) -> int:
         b.StartVector(4, len(items), 4)
-        for one in reversed(items):
-            b.PrependUOffsetTRelative(one)
+        for item in reversed(items):
+            b.PrependUOffsetTRelative(item)
         return int(b.EndVector())
 
     def numbers(items: list[int], kind: str) -> int:
         b.StartVector(4, len(items), 4)
-        for one in reversed(items):
-            getattr(b, "Prepend" + kind)(one)
+        for item in reversed(items):
+            getattr(b, "Prepend" + kind)(item)
         return int(b.EndVector())
 
     def table(count: int, fields: list[tuple[int, str, int, int]]) -> int:
@@ -428,10 +428,10 @@ def pickled(value: bytes) -> bytes:
 )  # fmt: skip
 def test_values_of_pickles_are_values_of_programs_or_an_error_of_ours(value: bytes) -> None:
     try:
-        found = load(pickled(value))()
+        result = load(pickled(value))()
     except (Refused, ArchiveError, Raised):
-        found = 1
-    assert found == 1
+        result = 1
+    assert result == 1
 
 
 @pytest.mark.parametrize(
@@ -519,8 +519,8 @@ def record(fields: bytes, size: int, names: tuple[str, ...] = ("a",)) -> bytes:
 
 
 def array(of: bytes, data: bytes, count: int = 2) -> bytes:
-    made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00t" + text("b") + b"tR"
-    return made + b"(K\x01(" + integer(count) + b"t" + of + b"\x89B" + struct.pack("<I", len(data)) + data + b"tb"
+    result = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00t" + text("b") + b"tR"
+    return result + b"(K\x01(" + integer(count) + b"t" + of + b"\x89B" + struct.pack("<I", len(data)) + data + b"tb"
 
 
 SUB = (
@@ -551,9 +551,9 @@ SUB = (
 def test_fields_of_records_lie_in_their_record(of: bytes, mmap: bool | None, tmp_path: Path) -> None:
     path = tmp_path / "r.pt"
     path.write_bytes(saved(array(of, b"A" * 32)))
-    found = torch_compat.load_state(path, mmap=mmap)
-    assert not isinstance(found, np.ndarray)  # described, not made
-    assert found.shape == (2,)
+    result = torch_compat.load_state(path, mmap=mmap)
+    assert not isinstance(result, np.ndarray)  # described, not made
+    assert result.shape == (2,)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -572,8 +572,8 @@ def test_records_that_are_sound_are_arrays(tmp_path: Path) -> None:
     path = tmp_path / "r.pt"
     fields = text("a") + b"(" + plain("i8") + b"K\x00t" + text("b") + b"(" + plain("u1") + b"K\x08t"
     path.write_bytes(saved(array(record(fields, 16, ("a", "b")), bytes(range(32)))))
-    found = torch_compat.load_state(path)
-    assert found["b"].tolist() == [8, 24]
+    result = torch_compat.load_state(path)
+    assert result["b"].tolist() == [8, 24]
 
 
 def test_shared_fields_are_bounded(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ COUNT = 1000  # `python -m tools.fence --count 10000` runs more
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux keeps to a limit of address space")
 def test_no_program_gets_outside() -> None:
     done = run_all(20261122, list(range(COUNT)))
-    assert [one for one in done if one.outside] == []
+    assert [item for item in done if item.outside] == []
     assert len(done) == COUNT
-    assert sum(one.outcome == "value" for one in done) > COUNT / 40  # they do run
+    assert sum(item.outcome == "value" for item in done) > COUNT / 40  # they do run
 
 
 def test_programs_are_the_same_each_time_and_reach_every_operator() -> None:

@@ -61,7 +61,7 @@ def saved(array: np.ndarray[Any, Any] | None, value: bytes = b"K\x05") -> bytes:
                 + array.size.to_bytes(2, "little")
                 + b"tQ"
             )
-            strides = tuple(one // array.itemsize for one in array.strides)
+            strides = tuple(number // array.itemsize for number in array.strides)
             value = b"ctorch._utils\n_rebuild_tensor_v2\n(" + pid + b"K\x00" + _sizes(array.shape) + _sizes(strides) + b"\x89}tR"
         archive.writestr("archive/data.pkl", b"\x80\x02" + value + b".")
         if array is not None:
@@ -71,7 +71,7 @@ def saved(array: np.ndarray[Any, Any] | None, value: bytes = b"K\x05") -> bytes:
 
 
 def _sizes(sizes: tuple[int, ...]) -> bytes:
-    return b"(" + b"".join(b"M" + one.to_bytes(2, "little") for one in sizes) + b"t"
+    return b"(" + b"".join(b"M" + size.to_bytes(2, "little") for size in sizes) + b"t"
 
 
 RECIPE = '''"""A distributed checkpoint, file by file."""
@@ -117,9 +117,9 @@ class Maker:
 
     def new(self, name: str, **state: Any) -> Any:
         """An object of a class, with these attributes."""
-        made = self.classes[name]()
-        made.__dict__.update(state)
-        return made
+        result = self.classes[name]()
+        result.__dict__.update(state)
+        return result
 
     def store(self, name: str, data: bytes, file: str, offset: tuple[int, ...] | None, **more: Any) -> None:
         """Put an entry into a file."""
@@ -134,7 +134,7 @@ class Maker:
         """A tensor that is stored in parts, each with its first element and its sizes."""
         properties = self.classes["TensorProperties"].__new__(self.classes["TensorProperties"])
         told: tuple[Any, ...] = (self.classes[str(whole.dtype)], None, False, 0, False)
-        properties.__class__.__getstate__ = lambda one: one.told
+        properties.__class__.__getstate__ = lambda item: item.told
         properties.told = (*told, (1,)) if self.strided else told
         chunks = [self.new("ChunkStorageMetadata", offsets=start, sizes=sizes) for start, sizes in parts]
         self.values[name] = self.new("TensorStorageMetadata", properties=properties, size=whole.shape, chunks=chunks)

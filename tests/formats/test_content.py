@@ -36,7 +36,9 @@ NO_STORAGES = pickle.dumps([], 2)
 
 def smallest(corpus: Corpus, container: str) -> Path:
     """The smallest archive of a kind of container."""
-    return corpus.path(min((one for one in corpus.fixtures.values() if one.container == container), key=lambda one: one.size))
+    return corpus.path(
+        min((fixture for fixture in corpus.fixtures.values() if fixture.container == container), key=lambda fixture: fixture.size)
+    )
 
 
 def in_zip(folder: Path, record: bytes, **others: bytes) -> Path:
@@ -81,11 +83,11 @@ def test_every_fixture_has_the_content_that_its_manifest_states(small_corpus: Co
 
 
 def test_names_of_storages_and_the_serialization_id_may_vary(tmp_path: Path) -> None:
-    one = content_digest(in_zip(tmp_path, named("94001"), data__94001=b"\0" * 4, **{".data__serialization_id": b"1"}))
+    item = content_digest(in_zip(tmp_path, named("94001"), data__94001=b"\0" * 4, **{".data__serialization_id": b"1"}))
     other = content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, **{".data__serialization_id": b"2"}))
-    assert one == other
-    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\1" * 4)) != one
-    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, version=b"3")) != one
+    assert item == other
+    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\1" * 4)) != item
+    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, version=b"3")) != item
 
 
 @pytest.mark.parametrize("name", sorted(STORAGE_CLASSES))
@@ -123,13 +125,13 @@ def test_addresses_that_packages_hold_may_vary(tmp_path: Path) -> None:
 
     assert digest("94764286216816", 0x7F4F22589010) == digest("94756647774832", 0x7F68E5A73610)
     assert digest("94764286216816", 0x7F4F22589010) != digest("94764286216816", 0x7F4F22589010, b"\1" * 4)
-    one, other = (digest(key, 0x7F4F22589010, script_key=key + ".storage") for key in ("94764286216816", "94756647774832"))
-    assert one == other != digest("94764286216816", 0x7F4F22589010)
+    item, other = (digest(key, 0x7F4F22589010, script_key=key + ".storage") for key in ("94764286216816", "94756647774832"))
+    assert item == other != digest("94764286216816", 0x7F4F22589010)
 
 
 def test_numbers_that_count_the_storages_of_a_package_are_content(tmp_path: Path) -> None:
-    one, other = (content_digest(in_package(tmp_path, **{"m/o.pkl": named(k), f".data/{k}.storage": b""})) for k in "01")
-    assert one != other
+    item, other = (content_digest(in_package(tmp_path, **{"m/o.pkl": named(k), f".data/{k}.storage": b""})) for k in "01")
+    assert item != other
 
 
 def test_frames_of_a_pickle_are_no_content(tmp_path: Path) -> None:
@@ -151,8 +153,8 @@ def torch_like() -> None:
 
 
 def test_a_very_long_number_has_a_digest(tmp_path: Path) -> None:
-    one, other = (content_digest(in_zip(tmp_path, pickle.dumps(1 << power, 2))) for power in (50_000, 50_001))
-    assert one != other
+    item, other = (content_digest(in_zip(tmp_path, pickle.dumps(1 << power, 2))) for power in (50_000, 50_001))
+    assert item != other
 
 
 # ------------------------------------------------------------------------------------------- what is never executed
@@ -280,9 +282,9 @@ def test_writing_opcodes_down_is_paid_for(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_texts_are_paid_for_before_they_are_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def little(size: int) -> Allowance:
-        found = Allowance.to_inspect(size)
-        found.expanded = 3_000_000
-        return found
+        allowance = Allowance.to_inspect(size)
+        allowance.expanded = 3_000_000
+        return allowance
 
     monkeypatch.setattr(Allowance, "to_load", little)
     assert len(content_digest(in_zip(tmp_path, pickle.dumps(b"\xff" * 700_000, 4)))) == 64

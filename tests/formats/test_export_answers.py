@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def pt2(path: Path, records: dict[str, bytes | str]) -> Path:
     """A pt2 archive with these records."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         for name, content in {"archive_format": "pt2", "archive_version": "0", ".data/version": "6", **records}.items():
-            made.writestr(f"m/{name}", content)
+            result.writestr(f"m/{name}", content)
     path.write_bytes(stream.getvalue())
     return path
 
@@ -29,13 +29,13 @@ def pt2(path: Path, records: dict[str, bytes | str]) -> Path:
 def test_an_aotinductor_package_is_named_with_its_platform_and_its_native_code_is_a_danger(tmp_path: Path) -> None:
     metadata = {"AOTI_DEVICE_KEY": "cpu", "AOTI_PLATFORM": "linux", "AOTI_MACHINE": "x86_64"}
     folder = "data/aotinductor/model"
-    found = inspect(
+    result = inspect(
         pt2(tmp_path / "a.pt2", {f"{folder}/c.wrapper.so": b"\x7fELF", f"{folder}/c.wrapper_metadata.json": json.dumps(metadata)})
     )
-    assert found["name"] == "AOTInductor package (zip, file format 6, linux x86_64, cpu)"
-    assert found["readable_by"] == []
-    assert [(one["global"], one["record"]) for one in found["dangers"]] == [("native code", f"{folder}/c.wrapper.so")]
-    assert any("aoti_load_package" in one["because"] for one in found["reasons"])
+    assert result["name"] == "AOTInductor package (zip, file format 6, linux x86_64, cpu)"
+    assert result["readable_by"] == []
+    assert [(danger["global"], danger["record"]) for danger in result["dangers"]] == [("native code", f"{folder}/c.wrapper.so")]
+    assert any("aoti_load_package" in reason["because"] for reason in result["reasons"])
 
 
 ELF = b"\x7fELF\2\1\1" + bytes(11) + b"\xb7\0" + bytes(44)
@@ -56,28 +56,28 @@ PE = b"MZ" + bytes(58) + b"\x40\0\0\0PE\0\0\x64\x86" + bytes(20)
 )
 def test_what_the_metadata_of_2_8_do_not_state_the_header_of_the_library_does(tmp_path: Path, library: bytes, named: str) -> None:
     folder = "data/aotinductor/model"
-    found = inspect(
+    result = inspect(
         pt2(
             tmp_path / "a.pt2",
             {f"{folder}/c.wrapper.so": library, f"{folder}/c.wrapper_metadata.json": '{"AOTI_DEVICE_KEY": "cpu"}'},
         )
     )
-    assert found["name"] == f"AOTInductor package (zip, file format 6, {named})"
+    assert result["name"] == f"AOTInductor package (zip, file format 6, {named})"
 
 
 def test_hostile_metadata_of_a_package_is_no_crash_and_no_control_character(tmp_path: Path) -> None:
     folder = "data/aotinductor/model"
     for metadata in ('{"AOTI_PLATFORM": "\\u001b[31m", "AOTI_MACHINE": [1]}', "[]", "{", "\x00" * 100):
-        found = inspect(pt2(tmp_path / "a.pt2", {f"{folder}/c.so": b"", f"{folder}/metadata.json": metadata}))
-        assert "\x1b" not in str(found["name"] or "").replace("\\x1b", "")
+        result = inspect(pt2(tmp_path / "a.pt2", {f"{folder}/c.so": b"", f"{folder}/metadata.json": metadata}))
+        assert "\x1b" not in str(result["name"] or "").replace("\\x1b", "")
 
 
 def test_a_file_with_two_programs_says_so_and_torch_export_load_refuses_it(tmp_path: Path) -> None:
     program = json.dumps(document(["x"], [], ["x"]))
-    found = inspect(pt2(tmp_path / "a.pt2", {"models/first.json": program, "models/second.json": program}))
-    assert found["name"] == "torch.export (zip, file format 6, schema 8.2, 2 programs)"
-    assert found["readable_by"] == []
-    assert any("load_pt2" in one["because"] for one in found["reasons"])
+    result = inspect(pt2(tmp_path / "a.pt2", {"models/first.json": program, "models/second.json": program}))
+    assert result["name"] == "torch.export (zip, file format 6, schema 8.2, 2 programs)"
+    assert result["readable_by"] == []
+    assert any("load_pt2" in reason["because"] for reason in result["reasons"])
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_a_file_with_two_programs_says_so_and_torch_export_load_refuses_it(tmp_p
 def test_the_first_release_that_imports_a_higher_order_operator(tmp_path: Path, target: str, first: str) -> None:
     path = tmp_path / "a.pt2"
     path.write_bytes(archive(document(["x"], [node(f"torch.ops.higher_order.{target}", "y", "x")], ["y"]), samples=True))
-    found = inspect(path)
-    assert found["minimum_release"] == first
-    assert found["operators"] == [f"higher_order::{target}"]
+    result = inspect(path)
+    assert result["minimum_release"] == first
+    assert result["operators"] == [f"higher_order::{target}"]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_named_tuple_is_known_only_where_it_was_registered(tmp_path: Path) -> 
     point = tree("collections.namedtuple", "m.Point", LEAF)
     path = tmp_path / "a.pt2"
     path.write_bytes(archive(document(["x"], [], ["x"], in_spec=arguments(point)), samples=True))
-    found = inspect(path)
-    assert found["readable_by"] == []
-    assert any("registered" in one["because"] for one in found["reasons"])
+    result = inspect(path)
+    assert result["readable_by"] == []
+    assert any("registered" in reason["because"] for reason in result["reasons"])
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_a_parameter_of_integers_is_refused_by_2_9_alone(tmp_path: Path, dtype: 
         "data/weights/model_weights_config.json": json.dumps({"config": {"w": weight}}),
         "data/weights/weight_0": b"",
     }
-    found = inspect(pt2(tmp_path / "a.pt2", records))
-    spans = [(one["from"], one["to"]) for one in found["readable_by"]]
+    result = inspect(pt2(tmp_path / "a.pt2", records))
+    spans = [(item["from"], item["to"]) for item in result["readable_by"]]
     assert (spans[0][0] == "2.10.0") is refused
-    assert any("cannot" in one["because"] for one in found["reasons"]) is refused
+    assert any("cannot" in reason["because"] for reason in result["reasons"]) is refused
 
 
 def test_operators_that_change_their_meaning_are_told_with_the_release(tmp_path: Path) -> None:
     call = node("torch.ops.aten.arange.start", "y", {"as_int": 0}, {"as_float": 3.7}, dtype={"as_scalar_type": 5})
     path = tmp_path / "a.pt2"
     path.write_bytes(archive(document(["x"], [call], ["y"]), samples=True))
-    changes = {one["id"]: one for one in inspect(path)["changes_of_meaning"]}
+    changes = {change["id"]: change for change in inspect(path)["changes_of_meaning"]}
     assert changes["arange-length"]["since"] == "2.14.0"
     assert changes["arange-length"]["operator"] == "aten::arange"
 

@@ -66,11 +66,11 @@ def test_a_gigabyte_of_weights_is_read_for_digest_and_checksums_alone(tmp_path: 
     path = tmp_path / "large.pt2"
     large(path)
     assert path.stat().st_size > GIGABYTE
-    found = inspect(path)
-    assert {one["what"] for one in found["omitted"]} == {"sha256", "checksums"}
-    assert found["error"] is None
-    assert found["family"] == "export"
-    assert [one["nbytes"] for one in found["storages"]] == [GIGABYTE]
+    result = inspect(path)
+    assert {item["what"] for item in result["omitted"]} == {"sha256", "checksums"}
+    assert result["error"] is None
+    assert result["family"] == "export"
+    assert [storage["nbytes"] for storage in result["storages"]] == [GIGABYTE]
     assert resident(path) < FEW
     with path.open("rb") as file:  # what is read is counted
         for _ in range(64):
@@ -85,9 +85,9 @@ def test_a_quick_look_reads_no_weights(tmp_path: Path) -> None:
     asked = CliRunner().invoke(inspect_command, [str(path), "--quick", "--format", "json"], standalone_mode=False)
     assert asked.return_value == 0
     (row,) = json.loads(asked.output)["archives"]
-    assert {one["what"] for one in row["omitted"]} == {"sha256", "checksums"}
+    assert {item["what"] for item in row["omitted"]} == {"sha256", "checksums"}
     assert row["sha256"] is None
-    assert [one["nbytes"] for one in row["storages"]] == [GIGABYTE]
+    assert [storage["nbytes"] for storage in row["storages"]] == [GIGABYTE]
     assert resident(path) < FEW
 
 
@@ -105,8 +105,8 @@ def test_json_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(f"torch_compat.{module}.HASHED", FEW)
     path = tmp_path / "large.pt2"
     large(path, config=GIGABYTE)
-    found = inspect(path)
-    assert found["error"] is not None
-    assert found["error"]["code"] == "too-large"
-    assert f"contains {GIGABYTE} bytes of JSON" in found["error"]["message"]
+    result = inspect(path)
+    assert result["error"] is not None
+    assert result["error"]["code"] == "too-large"
+    assert f"contains {GIGABYTE} bytes of JSON" in result["error"]["message"]
     assert resident(path) < FEW

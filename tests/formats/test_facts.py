@@ -34,7 +34,7 @@ FIXTURES = REPOSITORY / "fixtures"
 
 def fixture(name: str) -> Path:
     release, _, recipe = name.partition("/")
-    (path,) = (one for one in (FIXTURES / release).glob(f"{recipe}.*") if one.suffix in {".pt", ".ptl", ".pt2"})
+    (path,) = (item for item in (FIXTURES / release).glob(f"{recipe}.*") if item.suffix in {".pt", ".ptl", ".pt2"})
     return path
 
 
@@ -176,9 +176,9 @@ def test_a_program_without_one_of_its_pickles_is_read_or_refused(missing: str, t
 
 def test_storages_of_each_pickle_have_names_of_their_own() -> None:
     facts = read_facts(fixture("torch-2.8.0/traced"))
-    keys = {one.key: one for one in facts.storages}
+    keys = {item.key: item for item in facts.storages}
     assert {"0", "constants/0", "traced_inputs/0"} <= keys.keys()
-    assert [key for key, one in keys.items() if one.absent] == ["traced_inputs/0"]
+    assert [key for key, item in keys.items() if item.absent] == ["traced_inputs/0"]
     assert facts.storage_alignment == 64
 
 
@@ -225,7 +225,7 @@ def test_facts_of_an_archive_that_is_open() -> None:
 def test_archives_in_archives_are_the_same_copied_and_mapped(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fixture(f"torch-{release}/export_conv_linear")
     copied = read_facts(path)
-    assert {one.record for one in copied.storages if one.record} >= {
+    assert {item.record for item in copied.storages if item.record} >= {
         f"{'data/weights/model' if release == '2.8.0' else 'serialized_state_dict'}.pt/data/0"
     }
     monkeypatch.setattr("torch_compat.formats._nested.COPIED", 0)
@@ -241,11 +241,11 @@ def test_archives_in_archives_are_the_same_copied_and_mapped(release: str, monke
 def test_offsets_are_calculated_where_torch_laid_out_the_archive(tmp_path: Path) -> None:
     facts = read_facts(laid_out(tmp_path / "x.pt", two_storages()))
     data = (tmp_path / "x.pt").read_bytes()
-    assert [(one.key, one.dtype, one.nbytes) for one in facts.storages] == [("0", "float32", 8), ("1", "int64", 24)]
-    for one in facts.storages:
-        assert one.offset is not None
-        assert one.offset == one.calculated_offset
-        assert one.offset % 64 == 0
+    assert [(item.key, item.dtype, item.nbytes) for item in facts.storages] == [("0", "float32", 8), ("1", "int64", 24)]
+    for record in facts.storages:
+        assert record.offset is not None
+        assert record.offset == record.calculated_offset
+        assert record.offset % 64 == 0
     second = facts.storages[1].offset
     assert second is not None
     assert data[second : second + 24] == b"\1" * 24
@@ -254,7 +254,7 @@ def test_offsets_are_calculated_where_torch_laid_out_the_archive(tmp_path: Path)
 def test_offsets_are_not_calculated_where_another_program_did(tmp_path: Path) -> None:
     path = rewritten(laid_out(tmp_path / "x.pt", two_storages()), tmp_path / "y.pt", lambda _: None)
     facts = read_facts(path)
-    assert [(one.calculated_offset, one.why) for one in facts.storages] == [
+    assert [(record.calculated_offset, record.why) for record in facts.storages] == [
         (None, "this archive was not laid out by torch's writer")
     ] * 2
     assert facts.storage_alignment is None
@@ -268,7 +268,7 @@ def test_a_storage_that_is_compressed_has_no_offset(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         for name, data in two_storages().items():
             out.writestr(f"top/{name}", data)
-    assert [(one.offset, one.calculated_offset, one.why) for one in read_facts(path).storages] == [
+    assert [(record.offset, record.calculated_offset, record.why) for record in read_facts(path).storages] == [
         (None, None, "its record is compressed")
     ] * 2
 
@@ -276,18 +276,18 @@ def test_a_storage_that_is_compressed_has_no_offset(tmp_path: Path) -> None:
 def test_holes_are_absent_storages_until_they_are_filled(tmp_path: Path) -> None:
     records = two_storages() | {"data/1": bytes(24)}
     facts = read_facts(laid_out(tmp_path / "x.pt", records, unprotected=("data/1",)))
-    assert [one.absent for one in facts.storages] == [False, True]
+    assert [item.absent for item in facts.storages] == [False, True]
     filled = read_facts(laid_out(tmp_path / "x.pt", two_storages(), unprotected=("data/1",)))
-    assert [one.absent for one in filled.storages] == [False, False]
+    assert [item.absent for item in filled.storages] == [False, False]
     nothing_protected = read_facts(laid_out(tmp_path / "x.pt", records, unprotected=tuple(records)))
-    assert [one.absent for one in nothing_protected.storages] == [False, False]
+    assert [item.absent for item in nothing_protected.storages] == [False, False]
 
 
 # ------------------------------------------------------------------------------------------------------ damage and ambiguity
 
 
 def codes(facts: Facts) -> list[tuple[str, str | None]]:
-    return [(one.code, one.record) for one in facts.damage]
+    return [(damage.code, damage.record) for damage in facts.damage]
 
 
 def test_records_of_two_formats_are_ambiguous(tmp_path: Path) -> None:
@@ -331,7 +331,9 @@ def test_a_bare_pickle_has_no_storages_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.pkl").write_bytes(two_storages()["data.pkl"])
     facts = read_facts(tmp_path / "x.pkl")
     assert (facts.family, facts.container, facts.name) == ("torch-save", "pickle", "torch.save (pickle)")
-    assert [(one.absent, one.offset, one.why) for one in facts.storages] == [(True, None, "the file contains no storages")] * 2
+    assert [(record.absent, record.offset, record.why) for record in facts.storages] == [
+        (True, None, "the file contains no storages")
+    ] * 2
 
 
 def test_a_storage_that_is_missing_or_of_another_size_is_damage(tmp_path: Path) -> None:
@@ -345,13 +347,13 @@ def test_a_storage_that_is_missing_or_of_another_size_is_damage(tmp_path: Path) 
 @pytest.mark.parametrize("container", ["zip", "stream"])
 def test_a_flipped_bit_in_a_storage_is_seen_where_there_is_a_checksum(container: str, tmp_path: Path) -> None:
     path = fixture("torch-2.8.0/save_floats" if container == "zip" else "torch-1.0.0/save_floats")
-    one = read_facts(path).storages[0]
-    assert one.offset is not None
+    item = read_facts(path).storages[0]
+    assert item.offset is not None
     spoilt = bytearray(path.read_bytes())
-    spoilt[one.offset] ^= 1
+    spoilt[item.offset] ^= 1
     (tmp_path / "x.pt").write_bytes(spoilt)
-    found = codes(read_facts(tmp_path / "x.pt"))
-    assert found == ([("crc-mismatch", one.record)] if container == "zip" else [])
+    result = codes(read_facts(tmp_path / "x.pt"))
+    assert result == ([("crc-mismatch", item.record)] if container == "zip" else [])
 
 
 REPLACED: list[tuple[str, str, bytes | None, str, str]] = [
@@ -425,8 +427,8 @@ def test_what_is_no_archive_is_unsupported(text: bytes, tmp_path: Path) -> None:
 
 
 def test_identity_and_facts_agree(small_corpus: Corpus) -> None:
-    for name, one in small_corpus.fixtures.items():
-        path = small_corpus.path(one)
+    for name, item in small_corpus.fixtures.items():
+        path = small_corpus.path(item)
         identity, facts = identify(path), read_facts(path)
         assert (identity.family, identity.container, identity.versions) == (facts.family, facts.container, facts.versions), name
 

@@ -26,7 +26,9 @@ CONTAINERS = ("flatbuffer", "stream", "tar", "zip")
 
 def smallest(corpus: Corpus, container: str) -> Path:
     """The smallest archive of a kind of container."""
-    return corpus.path(min((one for one in corpus.fixtures.values() if one.container == container), key=lambda one: one.size))
+    return corpus.path(
+        min((fixture for fixture in corpus.fixtures.values() if fixture.container == container), key=lambda fixture: fixture.size)
+    )
 
 
 def archive(folder: Path, *names: str, **records: bytes) -> Path:
@@ -44,8 +46,8 @@ def archive(folder: Path, *names: str, **records: bytes) -> Path:
 def test_every_fixture_is_what_its_manifest_says(small_corpus: Corpus) -> None:
     assert {fixture.container for fixture in small_corpus.fixtures.values()} == set(CONTAINERS)
     for name, fixture in small_corpus.fixtures.items():
-        found = identify(small_corpus.path(fixture))
-        assert (found.family, found.container, found.versions) == (fixture.family, fixture.container, fixture.versions), name
+        result = identify(small_corpus.path(fixture))
+        assert (result.family, result.container, result.versions) == (fixture.family, fixture.container, fixture.versions), name
 
 
 @pytest.mark.parametrize(
@@ -112,11 +114,11 @@ def plain_export(folder: Path, program: bytes) -> Path:
 
 @pytest.mark.parametrize("program", sorted(SCHEMAS))
 def test_an_exported_program_says_its_schema(program: bytes, tmp_path: Path) -> None:
-    found = identify(plain_export(tmp_path, program))
-    assert (found.family, found.container, found.versions) == ("export", "zip", {"export-schema": SCHEMAS[program]})
+    result = identify(plain_export(tmp_path, program))
+    assert (result.family, result.container, result.versions) == ("export", "zip", {"export-schema": SCHEMAS[program]})
     records = {"archive_format": b"pt2", "models/model.json": program, ".data/version": b"6\n"}
-    found = identify(archive(tmp_path, **records))
-    assert (found.family, found.versions) == ("export", {"file-format": 6, "export-schema": SCHEMAS[program]})
+    result = identify(archive(tmp_path, **records))
+    assert (result.family, result.versions) == ("export", {"file-format": 6, "export-schema": SCHEMAS[program]})
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def test_a_checkpoint_names_its_parts_and_the_settings_of_an_object() -> None:
     ],
 )
 def test_archives_of_releases(fixture: str, kind: str) -> None:
-    found = kind_of(read_facts(FIXTURES / fixture))[0]
-    assert found in KINDS
-    assert found == kind
+    result = kind_of(read_facts(FIXTURES / fixture))[0]
+    assert result in KINDS
+    assert result == kind
 
 
 def test_what_a_file_names_is_told_without_control_characters_and_not_without_end() -> None:

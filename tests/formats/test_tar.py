@@ -37,17 +37,17 @@ def read(value: bytes, folder: Path) -> Facts:
 
 def test_the_class_of_a_module_is_a_persistent_id_with_its_source(tmp_path: Path) -> None:
     facts = read(b"(cmine\nNet\nX\x04\x00\x00\x00a.pyX\x06\x00\x00\x00class tQ", tmp_path)
-    found = facts.pickles["pickle"].value
-    assert found.__class__ is ModuleSource
-    assert (found.type.path, found.file, found.source) == ("mine.Net", "a.py", "class ")
+    source = facts.pickles["pickle"].value
+    assert source.__class__ is ModuleSource
+    assert (source.type.path, source.file, source.source) == ("mine.Net", "a.py", "class ")
     assert facts.damage == []
     assert facts.globals == ["mine.Net"]
 
 
 def test_an_object_of_such_a_class_is_described(tmp_path: Path) -> None:
-    made = read(b"(cmine\nNet\nNNtQ)\x81}b", tmp_path).pickles["pickle"].value
-    assert made.__class__ is Described
-    assert made.target.path == "mine.Net"
+    result = read(b"(cmine\nNet\nNNtQ)\x81}b", tmp_path).pickles["pickle"].value
+    assert result.__class__ is Described
+    assert result.target.path == "mine.Net"
 
 
 def test_a_class_without_source_is_one_too(tmp_path: Path) -> None:

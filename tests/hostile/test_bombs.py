@@ -27,8 +27,8 @@ SLOW = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_no_file_takes_long_or_much(name: str, tmp_path: Path) -> None:
-    found = opened(name, tmp_path, STEPS[:1] if name in SLOW else STEPS)
-    assert not found.wrong, found
+    result = opened(name, tmp_path, STEPS[:1] if name in SLOW else STEPS)
+    assert not result.wrong, result
 
 
 def test_slow_bombs_are_bombs() -> None:
@@ -40,7 +40,7 @@ def test_what_takes_too_long_or_too_much_is_told(tmp_path: Path, monkeypatch: py
     assert opened(name, tmp_path).wrong == []
     monkeypatch.setitem(opening.SECONDS, "inspect", -1)
     monkeypatch.setitem(opening.MEGABYTES, "state", 1)
-    assert [one.partition(" takes")[0] for one in opened(name, tmp_path).wrong] == [f"{name}: inspect", f"{name}: state"]
+    assert [item.partition(" takes")[0] for item in opened(name, tmp_path).wrong] == [f"{name}: inspect", f"{name}: state"]
 
 
 def test_a_process_that_dies_is_told(tmp_path: Path) -> None:

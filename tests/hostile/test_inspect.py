@@ -49,13 +49,13 @@ def test_of_more_than_64_gib_no_digest_is_calculated_and_the_row_says_so(data: b
     row = torch_compat.inspect(sparse(tmp_path / "x.pt", data, 1 << 40))
     assert row["sha256"] is None
     assert row["size"] == 1 << 40
-    assert "sha256" in [one["what"] for one in row["omitted"]]
+    assert "sha256" in [item["what"] for item in row["omitted"]]
     assert str(HASHED) in row["omitted"][0]["because"]
 
 
 def test_what_follows_a_tar_is_not_read_to_the_end_and_the_row_says_so(tmp_path: Path) -> None:
     row = torch_compat.inspect(sparse(tmp_path / "x.pt", tar(), 1 << 40))
-    assert [one["what"] for one in row["omitted"]] == ["sha256", "end"]
+    assert [item["what"] for item in row["omitted"]] == ["sha256", "end"]
 
 
 def test_an_ordinary_file_omits_nothing(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_checksums_of_large_archives_are_said_to_be_left_out(tmp_path: Path, mon
     monkeypatch.setattr("torch_compat.allowance.HASHED", 1 << 10)
     monkeypatch.setattr("torch_compat.inspection.HASHED", 1 << 10)
     row = torch_compat.inspect(tmp_path / "x.pt")
-    assert [one["what"] for one in row["omitted"]] == ["sha256", "checksums"]
+    assert [item["what"] for item in row["omitted"]] == ["sha256", "checksums"]
 
 
 def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,22 +88,22 @@ def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     for holder in (os, Path, builtins):
         monkeypatch.setattr(holder, "open", noting(holder.open))
-    for one in ("x.pt", "y.txt"):
-        torch_compat.inspect(tmp_path / one)
-        assert opened.count(str(tmp_path / one)) == 1
+    for item in ("x.pt", "y.txt"):
+        torch_compat.inspect(tmp_path / item)
+        assert opened.count(str(tmp_path / item)) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------- damage
 
 
 def test_damage_is_listed_up_to_a_bound_and_the_rest_is_counted() -> None:
-    found = Findings()
+    findings = Findings()
     for at in range(5 * MOST_DAMAGE):
-        found.append(Damage("overlap", f"r{at}", "said"))
-    found.append(Damage("missing-record", "x", "y" * 100_000))
-    assert [one.code for one in found[MOST_DAMAGE:]] == ["missing-record", MORE]
-    assert found[-1].detail.startswith(f"{4 * MOST_DAMAGE} more")
-    assert len(found[MOST_DAMAGE].detail) < 2_000
+        findings.append(Damage("overlap", f"r{at}", "said"))
+    findings.append(Damage("missing-record", "x", "y" * 100_000))
+    assert [finding.code for finding in findings[MOST_DAMAGE:]] == ["missing-record", MORE]
+    assert findings[-1].detail.startswith(f"{4 * MOST_DAMAGE} more")
+    assert len(findings[MOST_DAMAGE].detail) < 2_000
 
 
 def test_an_allowance_that_is_spent_is_a_named_refusal() -> None:
@@ -227,12 +227,12 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def changed(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
     if not path:
         return wrong
-    made = copy.deepcopy(value)
-    inner = made
+    result = copy.deepcopy(value)
+    inner = result
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = wrong
-    return made
+    return result
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 HERE = {"torch-save": "data.pkl", "torchscript": "constants.pkl"}
 
 
-def archive(folder: Path, made: Any = ({}, {"forward": "lambda *args: args"}), family: str = "torchscript") -> Path:
+def archive(folder: Path, value: Any = ({}, {"forward": "lambda *args: args"}), family: str = "torchscript") -> Path:
     """An archive as the miniature writes it."""
     path = folder / "archive.pt"
     with zipfile.ZipFile(path, "w") as stream:
-        stream.writestr(f"archive/{HERE[family]}", pickle.dumps(made, 2))
+        stream.writestr(f"archive/{HERE[family]}", pickle.dumps(value, 2))
     return path
 
 
@@ -197,9 +197,9 @@ def test_a_crash_costs_milliseconds(tmp_path: Path) -> None:
 def test_last_words_are_the_end_of_what_was_said_whatever_its_encoding(tmp_path: Path) -> None:
     hook = "os.write(1, b'x' * 5000); os.write(2, b'\\xff\\xfe the end'); os.abort()"
     with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
-        said = observe(worker, archive(tmp_path))["crashed"]["said"]
-    assert said.endswith("x\ufffd\ufffd the end")
-    assert 1900 < len(said) <= 2000
+        message = observe(worker, archive(tmp_path))["crashed"]["said"]
+    assert message.endswith("x\ufffd\ufffd the end")
+    assert 1900 < len(message) <= 2000
 
 
 @pytest.mark.parametrize("stage", ["load", "call"])
@@ -471,11 +471,11 @@ def test_archives_cannot_tell_where_the_worker_lies_or_how_long_it_is(tmp_path: 
         "    while frame is not None:\n        yield frame\n        frame = frame.f_back\n"
     )
     with TorchRelease(miniature(tmp_path, "1.5.1")) as worker:
-        found = [tuple(frame["tuple"]) for frame in encoded(tmp_path, frames, worker, body)]
-    of_the_worker = [frame for frame in found if "worker" in frame[0]]
+        results = [tuple(frame["tuple"]) for frame in encoded(tmp_path, frames, worker, body)]
+    of_the_worker = [frame for frame in results if "worker" in frame[0]]
     assert len(of_the_worker) > 3
     assert set(of_the_worker) == {("worker.py", 1)}
-    assert not [name for name, _ in found if str(WORKER.parent) in name]
+    assert not [name for name, _ in results if str(WORKER.parent) in name]
 
 
 # -------------------------------------------------------------------------------------------------------------- values
@@ -564,9 +564,9 @@ def looped():
 
 def test_plain_and_unusual_values(tmp_path: Path) -> None:
     with TorchRelease(miniature(tmp_path, "1.5.1"), seed=1) as worker:
-        said = encoded(tmp_path, f"[{', '.join(PLAIN)}]", worker, CLASSES)
+        message = encoded(tmp_path, f"[{', '.join(PLAIN)}]", worker, CLASSES)
     # As text, since -0.0 == 0.0.
-    assert json.dumps(said, sort_keys=True) == json.dumps(list(PLAIN.values()), sort_keys=True)
+    assert json.dumps(message, sort_keys=True) == json.dumps(list(PLAIN.values()), sort_keys=True)
 
 
 def test_cycles_end_and_repetitions_are_no_cycles(tmp_path: Path) -> None:
@@ -616,9 +616,9 @@ def test_huge_and_non_finite_results_pass(tmp_path: Path) -> None:
 
 def test_each_call_is_made_twice_with_fresh_inputs_and_state_is_seen_before_and_after(tmp_path: Path) -> None:
     method = "lambda items: items.append(len(items)) or self.state.update(weight=Tensor([9])) or items"
-    made: Any = ({}, {"forward": method})
+    product: Any = ({}, {"forward": method})
     with TorchRelease(miniature(tmp_path, "1.5.1")) as worker:
-        result = observe(worker, archive(tmp_path, made), [5])["result"]
+        result = observe(worker, archive(tmp_path, product), [5])["result"]
     assert result["state"] == {"dict": []}
     assert [key for key, _ in result["state_after"]["dict"]] == ["weight"]
     assert result["calls"][0]["first"] == result["calls"][0]["second"] == {"value": [5, 1], "inputs": [[5, 1]]}
@@ -717,9 +717,9 @@ def survey(_):
 def test_values_come_back_as_they_were_sent(real: Callable[[str], TorchRelease], tmp_path: Path, version: str) -> None:
     script = tmp_path / "survey.py"
     script.write_text(ROUND_TRIP, encoding="utf-8")
-    found = real(version).request("survey", script=str(script))["result"]
-    assert len(found) == 16
-    assert [name for name, holds in found.items() if not holds] == []
+    result = real(version).request("survey", script=str(script))["result"]
+    assert len(result) == 16
+    assert [name for name, holds in result.items() if not holds] == []
 
 
 @pytest.mark.parametrize("version", BOTH)
@@ -799,9 +799,9 @@ def test_newer_kinds_of_tensors_are_told_apart(real: Callable[[str], TorchReleas
 def test_a_storage_is_the_same_value_whatever_its_class_is_called(
     real: Callable[[str], TorchRelease], tmp_path: Path, version: str
 ) -> None:
-    said = encoded(tmp_path, "torch.tensor([1, -2], dtype=torch.int16).storage()", real(version), "import torch")
+    message = encoded(tmp_path, "torch.tensor([1, -2], dtype=torch.int16).storage()", real(version), "import torch")
     body = {"dtype": "int16", "shape": [2], "strides": [1], "bytes": "AQD+/w==", "storage": 0, "offset": 0}
-    assert said == {"object": {"type": "torch.Storage", "state": {"tensor": body}}}
+    assert message == {"object": {"type": "torch.Storage", "state": {"tensor": body}}}
 
 
 @pytest.mark.real_torch("1.2.0")
@@ -827,8 +827,8 @@ def attempt():
 @pytest.mark.real_torch("2.13.0")
 def test_parts_of_unusual_tensors_do_not_look_shared(real: Callable[[str], TorchRelease], tmp_path: Path) -> None:
     source = "[torch.quantize_per_tensor(torch.ones(300), 0.5, n, torch.quint8) for n in range(20)]"
-    said = encoded(tmp_path, source, real("2.13.0"), "import torch")
-    storages = [item["object"]["state"]["dict"][0][1]["tensor"]["storage"] for item in said]
+    message = encoded(tmp_path, source, real("2.13.0"), "import torch")
+    storages = [item["object"]["state"]["dict"][0][1]["tensor"]["storage"] for item in message]
     assert storages == list(range(20))
 
 
@@ -863,8 +863,8 @@ def weight(reply: dict[str, Any]) -> list[float]:
     ids=str,
 )
 def test_every_load_option_is_taken(real: Callable[[str], TorchRelease], options: dict[str, Any]) -> None:
-    found = weight(load(real("2.13.0"), FIXTURES / "torch-2.13.0" / "state_dict.pt", **options))
-    assert found[:3] == [0.5, -0.0, math.inf]
+    result = weight(load(real("2.13.0"), FIXTURES / "torch-2.13.0" / "state_dict.pt", **options))
+    assert result[:3] == [0.5, -0.0, math.inf]
 
 
 @pytest.mark.real_torch("2.13.0")

@@ -60,12 +60,12 @@ class Prepared:
         ended = ran(self.root, lambda: self.scene.act(self.root))
         if ended.status not in self.scene.again:
             yield f"{self.name}, {how}: the same command ends with {ended.status}: {ended.out}{ended.err}"
-        found = everything(self.root)
-        if found == self.expected:
+        result = everything(self.root)
+        if result == self.expected:
             return  # judging reads nothing else, so it says the same
-        for path in sorted(self.expected.keys() | found.keys()):
-            if self.expected.get(path) != found.get(path):
-                state = "is missing" if path not in found else "is left" if path not in self.expected else "is another"
+        for path in sorted(self.expected.keys() | result.keys()):
+            if self.expected.get(path) != result.get(path):
+                state = "is missing" if path not in result else "is left" if path not in self.expected else "is another"
                 yield f"{self.name}, {how}: {path} {state}"
         if judged(self.root) != self.judged:
             yield f"{self.name}, {how}: judging says something else"

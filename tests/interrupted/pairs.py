@@ -34,13 +34,13 @@ def lost(name: str, tree: Tree, folder: Path) -> list[str]:
     """What is wrong after two commands were run at once: it must be what they make one after the other."""
     once, after = _tree(tree, folder / "at-once"), _tree(tree, folder / "in-turn")
     running = [begun(once, _act(once, arguments)) for arguments in PAIRS[name]]
-    wrong = [f"{name}: ends with {ended}" for ended in [one.end() for one in running] if ended.status]
+    wrong = [f"{name}: ends with {ended}" for ended in [item.end() for item in running] if ended.status]
     for arguments in PAIRS[name]:
         ended = begun(after, _act(after, arguments)).end()
         assert ended.status == 0, ended
-    found, expected = _kept(once), _kept(after)
+    result, expected = _kept(once), _kept(after)
     wrong += [
-        f"{name}: {path} is another" for path in sorted(found.keys() | expected.keys()) if found.get(path) != expected.get(path)
+        f"{name}: {path} is another" for path in sorted(result.keys() | expected.keys()) if result.get(path) != expected.get(path)
     ]
     if judged(once) != judged(after):
         wrong.append(f"{name}: judging says something else")

@@ -75,8 +75,8 @@ class Scene:
 
 def everything(root: Path) -> dict[str, bytes]:
     """Every file of a tree, also what is not kept, apart from observations that the next replay would take from the last one."""
-    found = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+    results = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in results}
 
 
 def command(root: Path, *arguments: str) -> None:

@@ -29,11 +29,11 @@ def compared(before: Use, after: Use) -> Compared:
 
 @pytest.mark.parametrize(("before", "after"), [(WORKED, LATE), (LATE, WORKED), (RAISED, LATE), (LATE, RAISED)])
 def test_what_comes_to_no_end_with_one_reader_alone_is_not_compared(before: Use, after: Use) -> None:
-    found = compared(before, after)
-    assert (found.moved, found.same, found.unended) == ((), 0, ("old (deprecated)",))
+    result = compared(before, after)
+    assert (result.moved, result.same, result.unended) == ((), 0, ("old (deprecated)",))
 
 
 def test_what_ends_is_compared_and_what_never_ends_is_the_same() -> None:
-    assert [one.state for one in compared(WORKED, RAISED).moved] == ["new"]
-    assert [one.state for one in compared(RAISED, WORKED).moved] == ["mended"]
+    assert [item.state for item in compared(WORKED, RAISED).moved] == ["new"]
+    assert [item.state for item in compared(RAISED, WORKED).moved] == ["mended"]
     assert compared(LATE, LATE).same == 1

@@ -33,20 +33,20 @@ ASKED = {
 def signs(**given: Any) -> set[str]:
     facts = Facts("some.pt", 1, **given)
     facts.records = frozenset(facts.names)
-    found, _ = signs_of(facts, ASKED)
-    assert {sign.partition(":")[0] for sign in found} <= OF_ARCHIVES
-    return set(found)
+    result, _ = signs_of(facts, ASKED)
+    assert {sign.partition(":")[0] for sign in result} <= OF_ARCHIVES
+    return set(result)
 
 
 def test_family_container_and_versions_are_signs() -> None:
-    found = signs(family="mobile", container="zip", versions={"bytecode": 8})
-    assert found == {"family:mobile", "container:zip", "version:bytecode"}
+    result = signs(family="mobile", container="zip", versions={"bytecode": 8})
+    assert result == {"family:mobile", "container:zip", "version:bytecode"}
 
 
 def test_a_folder_is_there_if_any_record_of_it_is() -> None:
-    found = signs(names=("model.json", "data/0", "database"))
-    assert {"record:model.json", "record:data/"} <= found
-    assert "record:none/" not in found
+    result = signs(names=("model.json", "data/0", "database"))
+    assert {"record:model.json", "record:data/"} <= result
+    assert "record:none/" not in result
 
 
 def test_fields_are_found_at_any_depth() -> None:
@@ -81,8 +81,8 @@ def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> N
 )
 def test_arguments_and_ranges_of_exported_programs(fixture: str, expected: set[str]) -> None:
     asked = {"argument": frozenset({"as_optional_tensors"}), "range-from": frozenset({"0", "2"})}
-    found, _ = signs_of(read_facts(FIXTURES / f"{fixture}.pt2"), asked)
-    assert {sign for sign in found if sign.partition(":")[0] in asked} == expected
+    result, _ = signs_of(read_facts(FIXTURES / f"{fixture}.pt2"), asked)
+    assert {sign for sign in result if sign.partition(":")[0] in asked} == expected
 
 
 def test_source_counts_where_it_is_compiled() -> None:
@@ -96,8 +96,8 @@ def test_source_counts_where_it_is_compiled() -> None:
 
 def test_a_call_knows_its_record() -> None:
     facts = Facts("some.pt", 1, family="torchscript", sources={"code/a.py": "torch.add(x, 1)"})
-    found, shapes = signs_of(facts, ASKED)
-    assert found["call:aten::add/2"] == "code/a.py"
+    result, shapes = signs_of(facts, ASKED)
+    assert result["call:aten::add/2"] == "code/a.py"
     assert set(shapes.values()) == {"code/a.py"}
 
 
@@ -131,20 +131,20 @@ def rebuilt(path: Path, function: bytes, arguments: bytes) -> set[str]:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"\x80\x02c" + module + b"\n" + name + b"\n(" + arguments + b"tR.")
         archive.writestr("a/version", "3\n")
-    found, _ = signs_of(read_facts(path), ASKED)
-    return set(found)
+    result, _ = signs_of(read_facts(path), ASKED)
+    return set(result)
 
 
 def test_how_many_arguments_rebuild_a_tensor(tmp_path: Path) -> None:
-    found = rebuilt(tmp_path / "a.pt", b"torch._utils._rebuild_tensor_v2", b"NNNNNNN")
-    assert "args:torch._utils._rebuild_tensor_v2/7" in found
+    result = rebuilt(tmp_path / "a.pt", b"torch._utils._rebuild_tensor_v2", b"NNNNNNN")
+    assert "args:torch._utils._rebuild_tensor_v2/7" in result
 
 
 @pytest.mark.parametrize(("family", "counted"), [("torch-save", True), ("package", True), ("torchscript", False)])
 def test_how_many_arguments_rebuild_a_tensor_matters_where_python_does_it(family: str, counted: bool) -> None:
     unpickled = unpickle(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNNtR.", where="o.pkl")
-    found = signs(family=family, pickles={"o.pkl": unpickled})
-    assert ("args:torch._utils._rebuild_tensor_v3/7" in found) is counted
+    result = signs(family=family, pickles={"o.pkl": unpickled})
+    assert ("args:torch._utils._rebuild_tensor_v3/7" in result) is counted
 
 
 @pytest.mark.parametrize(("name", "sign"), [(b"QUInt4x2Storage", True), (b"QUInt8Storage", False)])
@@ -157,10 +157,10 @@ def test_the_dtypes_of_storages(name: bytes, sign: bool) -> None:
 def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:
     tensor = b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nfloat32\n(K\x02tK\x01\x85\x89tR"
     layout = b"ctorch.serialization\n_get_layout\n(U\x10torch.sparse_cootR"
-    found = rebuilt(
+    result = rebuilt(
         tmp_path / "b.pt", b"torch._utils._rebuild_sparse_tensor", layout + b"(" + tensor + tensor + b"K\x03\x85\x89t"
     )
-    assert {"sparse:coo", "sparse:coalesced"} <= found
+    assert {"sparse:coo", "sparse:coalesced"} <= result
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:
 )
 def test_what_is_made_below_the_name_of_the_program(source: str, own: bool) -> None:
     """As 1.5.1, 1.7.1 and 1.9.1 refuse or take variants of torch-1.2.0/named_tuple.pt."""
-    found = signs(family="torchscript", sources={"code/net.py": source}, extra={"model": {"mainModule": {"name": "net"}}})
-    assert ("own-name" in found) is own
+    result = signs(family="torchscript", sources={"code/net.py": source}, extra={"model": {"mainModule": {"name": "net"}}})
+    assert ("own-name" in result) is own
 
 
 def test_a_nested_tensor_that_holds_no_tensor_is_a_sign() -> None:
     def nested(shape: tuple[int, ...]) -> set[str]:
         sizes = Tensor(None, "int64", shape, None, 0, False, "cpu", "f")
-        made = Tensor(None, "float32", (), None, 0, False, "cpu", "f", "nested", parts={"sizes": sizes})
-        assert made.parts is not None
-        return {"nested:none"} if _holds_none(made) else set()
+        result = Tensor(None, "float32", (), None, 0, False, "cpu", "f", "nested", parts={"sizes": sizes})
+        assert result.parts is not None
+        return {"nested:none"} if _holds_none(result) else set()
 
     assert nested(()) == nested((0, 2)) == {"nested:none"}
     assert nested((2, 2)) == set()

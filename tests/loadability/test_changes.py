@@ -23,30 +23,30 @@ def program(operator: str, producer: Producer | None = None, version: int = 3) -
 
 
 def test_a_change_between_releases_that_load_a_program_is_told_with_what_it_was() -> None:
-    (found,) = [one for one in program("aten::floor_divide") if one.id == "floor-divide-rounds-down"]
-    assert (found.since, found.kind, found.written) == ("1.13.0", "value", None)
-    assert "down" in found.after
-    assert "zero" in found.before
+    (meaning,) = [item for item in program("aten::floor_divide") if item.id == "floor-divide-rounds-down"]
+    assert (meaning.since, meaning.kind, meaning.written) == ("1.13.0", "value", None)
+    assert "down" in meaning.after
+    assert "zero" in meaning.before
 
 
 def test_the_form_in_place_is_meant_too() -> None:
-    assert "floor-divide-rounds-down" in {one.id for one in program("aten::floor_divide_")}
+    assert "floor-divide-rounds-down" in {item.id for item in program("aten::floor_divide_")}
     assert program("aten::numel") == ()
 
 
 def test_a_change_that_only_arguments_out_of_range_show_is_left_out() -> None:
-    (stated,) = (one for one in changes_by_operator()["aten::arange"] if one.id == "infinite-steps-refused")
+    (stated,) = (item for item in changes_by_operator()["aten::arange"] if item.id == "infinite-steps-refused")
     assert stated.out_of_range
-    assert "arange-length" in {one.id for one in program("aten::arange")}
-    assert "infinite-steps-refused" not in {one.id for one in program("aten::arange")}
+    assert "arange-length" in {item.id for item in program("aten::arange")}
+    assert "infinite-steps-refused" not in {item.id for item in program("aten::arange")}
 
 
 def test_what_the_writer_already_did_comes_last() -> None:
     def written(first: str | None, last: str | None, torch: str | None = None) -> str | None:
         return next(
-            one.written
-            for one in program("aten::floor_divide", Producer(torch, first, last))
-            if one.id == "floor-divide-rounds-down"
+            item.written
+            for item in program("aten::floor_divide", Producer(torch, first, last))
+            if item.id == "floor-divide-rounds-down"
         )
 
     assert written("1.6", "1.11") == "before"
@@ -58,8 +58,10 @@ def test_what_the_writer_already_did_comes_last() -> None:
 
 
 def test_a_change_that_no_two_loading_releases_differ_by_is_not_told() -> None:
-    assert "comparisons-give-bool" not in {one.id for one in program("aten::eq")}  # which 1.5.0 and newer load, and 1.2.0 changed
+    assert "comparisons-give-bool" not in {
+        item.id for item in program("aten::eq")
+    }  # which 1.5.0 and newer load, and 1.2.0 changed
 
 
 def test_a_change_that_the_file_format_announces_is_not_told() -> None:
-    assert not {one.id for one in program("aten::div")} & {"div-of-integers", "true-division"}
+    assert not {item.id for item in program("aten::div")} & {"div-of-integers", "true-division"}

@@ -46,8 +46,8 @@ def classes(tmp_path: Path) -> CustomClasses:
     return CustomClasses(History(path), History(schemas))
 
 
-def having(found: CustomClasses, name: str) -> str:
-    return found.known.text(found.having(name))
+def having(value: CustomClasses, name: str) -> str:
+    return value.known.text(value.having(name))
 
 
 def program(source: str) -> Needs:
@@ -57,18 +57,18 @@ def program(source: str) -> Needs:
 
 
 def test_a_class_is_had_where_a_method_of_it_is_listed(tmp_path: Path) -> None:
-    found = classes(tmp_path)
-    assert having(found, "a.Text") == "1.6.0.."
-    assert having(found, "a.Gone") == "1.6.0..1.7.1"
-    assert found.having("a.Other") == 0
-    assert found.namespaces == {"a", "cuda"}
+    result = classes(tmp_path)
+    assert having(result, "a.Text") == "1.6.0.."
+    assert having(result, "a.Gone") == "1.6.0..1.7.1"
+    assert result.having("a.Other") == 0
+    assert result.namespaces == {"a", "cuda"}
 
 
 def test_a_class_is_had_where_an_operator_takes_it(tmp_path: Path) -> None:
-    found = classes(tmp_path)
-    assert having(found, "a.Any") == "1.5.1.."
-    assert having(found, "a.Bare") == "1.5.1..1.6.0"
-    assert found.known.text(found.taking("a.Bare", 1)) == "1.5.1..1.6.0"
+    result = classes(tmp_path)
+    assert having(result, "a.Any") == "1.5.1.."
+    assert having(result, "a.Bare") == "1.5.1..1.6.0"
+    assert result.known.text(result.taking("a.Bare", 1)) == "1.5.1..1.6.0"
 
 
 def test_a_gap_of_a_release_that_lists_not_all_is_none(tmp_path: Path) -> None:
@@ -91,15 +91,15 @@ def test_a_gap_of_a_release_that_lists_not_all_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_a_state_is_taken_by_its_parts(tmp_path: Path, name: str, parts: int, taking: str) -> None:
-    found = classes(tmp_path)
-    assert (found.known.text(found.taking(name, parts)) or "none") == taking
+    result = classes(tmp_path)
+    assert (result.known.text(result.taking(name, parts)) or "none") == taking
 
 
 def test_a_class_that_a_program_names_decides() -> None:
-    found = program("class M(Module):\n  packed : __torch__.torch.classes.xnnpack.LinearOpContext\n")
-    assert (found.minimum_release, found.maximum_release) == ("1.6.0", "2.12.1")
-    assert found.reasons[0].needs == "class torch.classes.xnnpack.LinearOpContext: torch 1.6.0 to 2.12.1"
-    assert found.reasons[0].because == "record code/a.py: other releases of torch have no such class"
+    needs = program("class M(Module):\n  packed : __torch__.torch.classes.xnnpack.LinearOpContext\n")
+    assert (needs.minimum_release, needs.maximum_release) == ("1.6.0", "2.12.1")
+    assert needs.reasons[0].needs == "class torch.classes.xnnpack.LinearOpContext: torch 1.6.0 to 2.12.1"
+    assert needs.reasons[0].because == "record code/a.py: other releases of torch have no such class"
 
 
 def test_a_class_in_a_text_is_none() -> None:
@@ -107,11 +107,11 @@ def test_a_class_in_a_text_is_none() -> None:
 
 
 def test_a_class_of_an_extension_needs_the_extension() -> None:
-    found = program("class M(Module):\n  stack : __torch__.torch.classes.mine.Stack\n")
-    assert found.readable_by == ()
-    assert found.reasons[0].because == "record code/a.py: no release of torch has such a class: it comes from an extension"
-    assert [one.module for one in found.beside] == ["mine::"]
-    assert found.how_to_load, "with the extension it loads"
+    needs = program("class M(Module):\n  stack : __torch__.torch.classes.mine.Stack\n")
+    assert needs.readable_by == ()
+    assert needs.reasons[0].because == "record code/a.py: no release of torch has such a class: it comes from an extension"
+    assert [item.module for item in needs.beside] == ["mine::"]
+    assert needs.how_to_load, "with the extension it loads"
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,13 @@ def test_whether_a_convolution_is_transposed_stands_in_its_last_number(
 ) -> None:
     """The records of numbers are replaced: by what is right, in either order of bytes, cut off, too long, and by nothing."""
     path = tmp_path / "a.pt"
-    with zipfile.ZipFile(FIXTURES / "torch-2.15.0/packed_parameters.pt") as given, zipfile.ZipFile(path, "w") as made:
+    with zipfile.ZipFile(FIXTURES / "torch-2.15.0/packed_parameters.pt") as given, zipfile.ZipFile(path, "w") as result:
         for name in given.namelist():
             data = given.read(name)
             if name.rpartition("/")[0].endswith("/data") and len(data) in {22, 30}:  # int16 of two and three dimensions
                 if number is None:
                     continue
                 data = data[:-2] + number
-            made.writestr(name, data)
+            result.writestr(name, data)
     signs, _ = signs_of(read_facts(path), {})
     assert ("packed-transposed" in signs) is transposed

@@ -29,15 +29,15 @@ PACKAGE = "torch-1.9.1/package.pt"
 
 def packed(data: bytes, named: Callable[[str], str] = str, before: str = "", after: str = "") -> bytes:
     """The records of a zip archive under other names, with one more in front or behind."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(result, "w") as new:
         if before:
             new.writestr(before, b"x")
         for name in old.namelist():
             new.writestr(named(name), old.read(name))
         if after:
             new.writestr(after, b"x")
-    return made.getvalue()
+    return result.getvalue()
 
 
 WAYS: dict[str, Callable[[bytes], bytes]] = {
@@ -123,17 +123,17 @@ MOVED = {
 @pytest.mark.parametrize("path", MOVED)
 def test_what_moved_below_torch_ao_is_allowed_by_the_name_in_the_pickle(path: str) -> None:
     name = path.removeprefix(f"{MOVED[path]}.")
-    found = of(checkpoint(f"\x80\x02c{MOVED[path]}\n{name}\n)\x81}}b.".encode("latin-1")))
-    ways = [way for way in found.how_to_load if way.safe_globals]
+    needs = of(checkpoint(f"\x80\x02c{MOVED[path]}\n{name}\n)\x81}}b.".encode("latin-1")))
+    ways = [way for way in needs.how_to_load if way.safe_globals]
     assert ways
     assert all(f"({name}, {path!r})" in way.code for way in ways)
 
 
 @pytest.mark.parametrize("value", [iter([1, 2]), reversed([1, 2]), zip([1], [2], strict=False)], ids=["list", "reversed", "zip"])
 def test_the_state_of_an_iterator_is_set_and_nothing_that_could_be_allowed_takes_it(value: object) -> None:
-    found = of(checkpoint(pickle.dumps({"rows": value}, 2)))
-    assert found.how_to_load
-    assert not any(way.safe_globals for way in found.how_to_load)
+    needs = of(checkpoint(pickle.dumps({"rows": value}, 2)))
+    assert needs.how_to_load
+    assert not any(way.safe_globals for way in needs.how_to_load)
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ OTHER = (
 def refused(attribute: str, type_: str, body: str, head: str = HEAD) -> bool:
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
     source = f"class Model(Module):\n  {attribute} : {type_}\n  def forward({head}) -> Tensor:\n{lines}"
-    found = hiding({"code/__torch__/m.py": source, "code/__torch__/other.py": OTHER})
-    assert found in {None, "code/__torch__/m.py"}
-    assert found is None or may_hide(scan(source).code)
-    return found is not None
+    result = hiding({"code/__torch__/m.py": source, "code/__torch__/other.py": OTHER})
+    assert result in {None, "code/__torch__/m.py"}
+    assert result is None or may_hide(scan(source).code)
+    return result is not None
 
 
 @pytest.mark.parametrize(

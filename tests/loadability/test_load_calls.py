@@ -39,61 +39,61 @@ def saved(value: Any, *devices: str, protocol: int = 2) -> Needs:
     return of(facts_of(pickle.dumps(value, protocol), "zip", *devices))
 
 
-def in_release(found: Needs, release: str) -> list[Way]:
+def in_release(needs: Needs, release: str) -> list[Way]:
     asked = Release(release)
-    return [way for way in found.how_to_load if any(Release(first) <= asked <= Release(last) for first, last in way.releases)]
+    return [way for way in needs.how_to_load if any(Release(first) <= asked <= Release(last) for first, last in way.releases)]
 
 
-def codes(found: Needs, release: str) -> list[str]:
-    return [way.code for way in in_release(found, release)]
+def codes(needs: Needs, release: str) -> list[str]:
+    return [way.code for way in in_release(needs, release)]
 
 
 def test_plain_values_need_no_more_than_the_safe_call() -> None:
-    found = saved({"a": 2.5, "b": 1})
-    assert codes(found, NEWEST) == codes(found, "2.0.1") == ["torch.load(PATH, weights_only=True)"]
-    assert codes(found, "1.12.1") == ["torch.load(PATH)"]
-    assert not any(way.runs_code or way.needs or way.safe_globals for way in found.how_to_load)
+    needs = saved({"a": 2.5, "b": 1})
+    assert codes(needs, NEWEST) == codes(needs, "2.0.1") == ["torch.load(PATH, weights_only=True)"]
+    assert codes(needs, "1.12.1") == ["torch.load(PATH)"]
+    assert not any(way.runs_code or way.needs or way.safe_globals for way in needs.how_to_load)
 
 
 def test_a_class_of_python_can_be_allowed_and_the_safe_call_comes_first() -> None:
-    found = saved({"args": argparse.Namespace(lr=0.1)})
+    needs = saved({"args": argparse.Namespace(lr=0.1)})
     allowed = (
         "from argparse import Namespace; torch.serialization.add_safe_globals([Namespace]); torch.load(PATH, weights_only=True)"
     )
     unlimited = "torch.load(PATH, weights_only=False)"
-    assert codes(found, NEWEST) == codes(found, "2.4.1") == [allowed, unlimited]
-    assert codes(found, "2.3.1") == [unlimited]
-    assert codes(found, "1.5.1") == ["torch.load(PATH)"]
-    assert [way.runs_code for way in in_release(found, NEWEST)] == [False, True]
-    assert found.readable_by[-1][1] == "2.5.1"  # which keeps its meaning: default arguments
+    assert codes(needs, NEWEST) == codes(needs, "2.4.1") == [allowed, unlimited]
+    assert codes(needs, "2.3.1") == [unlimited]
+    assert codes(needs, "1.5.1") == ["torch.load(PATH)"]
+    assert [way.runs_code for way in in_release(needs, NEWEST)] == [False, True]
+    assert needs.readable_by[-1][1] == "2.5.1"  # which keeps its meaning: default arguments
 
 
 def test_every_name_is_told_at_once() -> None:
-    found = saved([argparse.Namespace(), dt.timedelta(1), uuid.UUID(int=1)])
-    (way,) = [way for way in in_release(found, NEWEST) if way.safe_globals]
-    assert [one.path for one in way.safe_globals] == ["argparse.Namespace", "datetime.timedelta", "uuid.UUID"]
+    result = saved([argparse.Namespace(), dt.timedelta(1), uuid.UUID(int=1)])
+    (way,) = [way for way in in_release(result, NEWEST) if way.safe_globals]
+    assert [item.path for item in way.safe_globals] == ["argparse.Namespace", "datetime.timedelta", "uuid.UUID"]
 
 
 def test_where_no_name_helps_the_safe_call_is_not_offered() -> None:
-    found = saved(collections.defaultdict(list, {1: [2]}))  # setting its items is refused since 2.10
-    assert any(way.safe_globals for way in in_release(found, "2.9.1"))
-    assert [way.code for way in in_release(found, "2.10.0")] == ["torch.load(PATH, weights_only=False)"]
+    result = saved(collections.defaultdict(list, {1: [2]}))  # setting its items is refused since 2.10
+    assert any(way.safe_globals for way in in_release(result, "2.9.1"))
+    assert [way.code for way in in_release(result, "2.10.0")] == ["torch.load(PATH, weights_only=False)"]
     protocol = saved(argparse.Namespace(), protocol=4)  # of whose opcodes some are refused
     assert not any(way.safe_globals for way in protocol.how_to_load)
 
 
 @pytest.mark.parametrize("harmful", [b"cposix\nsystem\n(S'x'\ntR.", b"\x80\x02cbuiltins\neval\nU\x01x\x85R."])
 def test_what_does_harm_is_never_proposed(harmful: bytes) -> None:
-    found = of(facts_of(harmful))
-    assert found.how_to_load
-    assert all(way.runs_code and not way.safe_globals for way in found.how_to_load)
+    needs = of(facts_of(harmful))
+    assert needs.how_to_load
+    assert all(way.runs_code and not way.safe_globals for way in needs.how_to_load)
 
 
 @pytest.mark.parametrize("name", ["a.b; import os #", "a.b)", "lambda", "a b", "ünïcode"])
 def test_a_name_that_is_no_plain_name_never_stands_in_code(name: str) -> None:
-    found = of(facts_of(b"\x80\x02cmine\n" + name.encode() + b"\n)\x81."))
-    assert not any(way.safe_globals for way in found.how_to_load)
-    assert not any(name in way.code for way in found.how_to_load)
+    needs = of(facts_of(b"\x80\x02cmine\n" + name.encode() + b"\n)\x81."))
+    assert not any(way.safe_globals for way in needs.how_to_load)
+    assert not any(name in way.code for way in needs.how_to_load)
 
 
 def test_too_many_names_are_not_proposed() -> None:
@@ -104,14 +104,14 @@ def test_too_many_names_are_not_proposed() -> None:
 
 
 def test_scalars_of_numpy_need_the_classes_of_their_dtypes_too() -> None:
-    found = saved([np.float64(1.5), np.int32(3)])
-    (new,) = [way for way in in_release(found, "2.6.0") if way.safe_globals]
-    assert [one.path for one in new.safe_globals][1:] == ["numpy.dtype", "numpy.dtypes.Float64DType", "numpy.dtypes.Int32DType"]
+    result = saved([np.float64(1.5), np.int32(3)])
+    (new,) = [way for way in in_release(result, "2.6.0") if way.safe_globals]
+    assert [item.path for item in new.safe_globals][1:] == ["numpy.dtype", "numpy.dtypes.Float64DType", "numpy.dtypes.Int32DType"]
     path = new.safe_globals[0].path
     assert f"(scalar, {path!r})" in new.code  # its own name is another in numpy of another age
-    (old,) = [way for way in in_release(found, "2.5.1") if way.safe_globals]
+    (old,) = [way for way in in_release(result, "2.5.1") if way.safe_globals]
     assert "([scalar, dtype, Float64DType, Int32DType])" in old.code
-    assert {one.package for one in old.needs if one.module == "numpy"} <= {"numpy<2", "numpy>=2"}
+    assert {need.package for need in old.needs if need.module == "numpy"} <= {"numpy<2", "numpy>=2"}
 
 
 def test_names_are_imported_from_their_modules_whatever_hides_these() -> None:
@@ -132,26 +132,26 @@ def test_a_nested_class_is_not_taken_for_a_class_of_a_module_of_that_name() -> N
 
 
 def test_the_state_of_an_object_of_unnamed_class_cannot_be_allowed() -> None:
-    made = b"\x80\x02cnumpy.random._pickle\n__generator_ctor\n%s\x85R}b."
-    assert not any(way.safe_globals for way in of(facts_of(made % b"U\x05PCG64")).how_to_load)
-    named = of(facts_of(made % b"cnumpy.random._generator\nGenerator\n"))
+    result = b"\x80\x02cnumpy.random._pickle\n__generator_ctor\n%s\x85R}b."
+    assert not any(way.safe_globals for way in of(facts_of(result % b"U\x05PCG64")).how_to_load)
+    named = of(facts_of(result % b"cnumpy.random._generator\nGenerator\n"))
     assert any(way.safe_globals for way in named.how_to_load)
 
 
 def test_generators_of_numpy_2_need_numpy_2() -> None:
-    found = saved(np.random.default_rng(0))
-    packages = {one.module: one.package for one in found.beside}
+    result = saved(np.random.default_rng(0))
+    packages = {module.module: module.package for module in result.beside}
     assert packages["numpy.random._pcg64"] == "numpy>=2.0"
 
 
 def test_modules_are_named_with_their_packages() -> None:
-    found = of(facts_of(b"\x80\x02comegaconf.listconfig\nListConfig\n)\x81c__main__\nNet\n)\x81cmine.sub\nThing\n)\x81\x87."))
-    told = {one.module: (one.package, one.because) for one in found.beside}
+    needs = of(facts_of(b"\x80\x02comegaconf.listconfig\nListConfig\n)\x81c__main__\nNet\n)\x81cmine.sub\nThing\n)\x81\x87."))
+    told = {module.module: (module.package, module.because) for module in needs.beside}
     assert told["omegaconf.listconfig"] == ("omegaconf", "a version that has ListConfig")
     assert told["mine.sub"] == (None, "code from its author")
     assert "define" in told["__main__"][1]
-    assert found.readable_by == ()  # no release brings them
-    assert codes(found, NEWEST)[-1] == "torch.load(PATH, weights_only=False)"
+    assert needs.readable_by == ()  # no release brings them
+    assert codes(needs, NEWEST)[-1] == "torch.load(PATH, weights_only=False)"
 
 
 def test_operators_of_an_extension_are_needed_and_leave_the_other_needs() -> None:
@@ -161,11 +161,11 @@ def test_operators_of_an_extension_are_needed_and_leave_the_other_needs() -> Non
         "a.pt", 1, "torchscript", "zip", versions={"file-format": 3}, names=names, records=frozenset(names), sources=sources,
         calls=frozenset({Call("torchvision::nms", None, 3, ())}),
     )  # fmt: skip
-    found = of(facts)
-    assert found.readable_by == ()
-    (way,) = found.how_to_load
+    needs = of(facts)
+    assert needs.readable_by == ()
+    (way,) = needs.how_to_load
     assert (way.code, way.releases[0][0], way.runs_code) == ("import torchvision; torch.jit.load(PATH)", "1.5.0", False)
-    assert [(one.module, one.package) for one in way.needs] == [("torchvision::", "torchvision")]
+    assert [(need.module, need.package) for need in way.needs] == [("torchvision::", "torchvision")]
 
 
 def test_a_program_that_sets_its_state_runs_when_it_is_loaded() -> None:
@@ -183,10 +183,10 @@ def test_storages_on_other_devices_need_map_location() -> None:
 
 
 def test_a_bare_pickle_is_loaded_by_pickle_and_by_no_loader_of_torch() -> None:
-    found = of(facts_of(pickle.dumps({"a": 1}, 2), "pickle"))
-    assert found.weights_only == {}
-    assert found.readable_by == ()
-    (way,) = found.how_to_load
+    needs = of(facts_of(pickle.dumps({"a": 1}, 2), "pickle"))
+    assert needs.weights_only == {}
+    assert needs.readable_by == ()
+    (way,) = needs.how_to_load
     assert (way.code, way.runs_code) == ("import pickle; pickle.load(open(PATH, 'rb'))", False)
     (named,) = of(facts_of(pickle.dumps(argparse.Namespace(), 2), "pickle")).how_to_load
     assert named.runs_code
@@ -197,16 +197,16 @@ def test_a_bare_pickle_whose_storages_are_elsewhere_is_loaded_by_nothing() -> No
 
 
 def test_advisories_are_told_of_the_releases_that_can_load_the_file() -> None:
-    found = {one.id: one for one in saved({}).advisories}
-    assert found["CVE-2025-32434"].releases == (("1.13.0", "2.5.1"),)
-    assert found["CVE-2026-24747"].releases[-1][1] == "2.9.1"
+    results = {advisory.id: advisory for advisory in saved({}).advisories}
+    assert results["CVE-2025-32434"].releases == (("1.13.0", "2.5.1"),)
+    assert results["CVE-2026-24747"].releases[-1][1] == "2.9.1"
     assert of(facts_of(pickle.dumps({}, 2), "pickle")).advisories == ()
 
 
 def test_archives_that_need_the_same_but_name_another_class_are_told_apart() -> None:
-    one, other = saved([argparse.Namespace(), 1]), saved([argparse.Namespace(), dt.timedelta(1)])
-    assert one.readable_by == other.readable_by
-    assert one.how_to_load != other.how_to_load
+    needs, other = saved([argparse.Namespace(), 1]), saved([argparse.Namespace(), dt.timedelta(1)])
+    assert needs.readable_by == other.readable_by
+    assert needs.how_to_load != other.how_to_load
 
 
 def test_the_packaged_tables_name_each_module_once() -> None:

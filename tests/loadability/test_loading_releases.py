@@ -34,19 +34,19 @@ def checkpoint(data: bytes, version: int = 3) -> Needs:
 
 
 def test_the_file_format_decides_where_nothing_else_does() -> None:
-    found = program("def f(x: Tensor) -> Tensor:\n  return torch.relu(x)\n")
-    assert found.readable_by == (("1.5.0", NEWEST),)
-    assert str(found.readers) == "1.5.0.."
-    assert (found.minimum_release, found.maximum_release) == ("1.5.0", None)
-    (reason,) = found.reasons
+    needs = program("def f(x: Tensor) -> Tensor:\n  return torch.relu(x)\n")
+    assert needs.readable_by == (("1.5.0", NEWEST),)
+    assert str(needs.readers) == "1.5.0.."
+    assert (needs.minimum_release, needs.maximum_release) == ("1.5.0", None)
+    (reason,) = needs.reasons
     assert reason.needs == "file-format 3: torch 1.5.0 and newer"
     assert "record version" in reason.because
 
 
 def test_an_operator_decides_by_its_schema_and_says_those_on_both_sides() -> None:
-    found = program("def f(x: Tensor) -> Tensor:\n  return torch.gelu(x, approximate='tanh')\n")
-    assert found.minimum_release == "1.12.0"
-    reason = found.reasons[0]
+    needs = program("def f(x: Tensor) -> Tensor:\n  return torch.gelu(x, approximate='tanh')\n")
+    assert needs.minimum_release == "1.12.0"
+    reason = needs.reasons[0]
     assert reason.needs == "operator aten::gelu: torch 1.12.0 and newer"
     assert "record code/a.py: called as aten::gelu(_, approximate=str)" in reason.because
     assert "1.11.0 has aten::gelu(Tensor self) -> Tensor" in reason.because
@@ -54,8 +54,8 @@ def test_an_operator_decides_by_its_schema_and_says_those_on_both_sides() -> Non
 
 
 def test_an_operator_that_is_gone_gives_a_last_release() -> None:
-    found = program("def f(x: Tensor) -> Tensor:\n  return torch.rfft(x, 2, False, True)\n")
-    assert found.maximum_release == "1.7.1"
+    needs = program("def f(x: Tensor) -> Tensor:\n  return torch.rfft(x, 2, False, True)\n")
+    assert needs.maximum_release == "1.7.1"
 
 
 def test_an_older_schema_is_taken_below_the_version_that_changed_it() -> None:
@@ -71,39 +71,39 @@ def test_a_bool_is_a_number_only_where_that_is_recorded() -> None:
 
 
 def test_an_operator_that_no_release_has_leaves_nobody() -> None:
-    found = program("def f(x: Tensor) -> Tensor:\n  return ops.mylib.go(x)\n")
-    assert (found.readable_by, found.minimum_release, found.maximum_release) == ((), None, None)
-    assert found.reasons[0].needs == "operator mylib::go: no release of torch"
-    assert f"{NEWEST} has no such operator" in found.reasons[0].because
+    needs = program("def f(x: Tensor) -> Tensor:\n  return ops.mylib.go(x)\n")
+    assert (needs.readable_by, needs.minimum_release, needs.maximum_release) == ((), None, None)
+    assert needs.reasons[0].needs == "operator mylib::go: no release of torch"
+    assert f"{NEWEST} has no such operator" in needs.reasons[0].because
 
 
 def test_a_word_of_the_language_decides() -> None:
-    found = program("class A(Module):\n  x : NoneType\n")
-    assert found.minimum_release == "1.9.0"
-    assert found.reasons[0].needs == "word-nonetype: torch 1.9.0 and newer"
+    needs = program("class A(Module):\n  x : NoneType\n")
+    assert needs.minimum_release == "1.9.0"
+    assert needs.reasons[0].needs == "word-nonetype: torch 1.9.0 and newer"
 
 
 def test_a_version_that_is_not_known_leaves_nobody() -> None:
-    found = program("", 99)
-    assert found.readable_by == ()
-    assert "no known release reads" in found.reasons[0].because
+    needs = program("", 99)
+    assert needs.readable_by == ()
+    assert "no known release reads" in needs.reasons[0].because
 
 
 def test_a_pickle_without_an_archive_is_loaded_by_nobody() -> None:
-    found = of(Facts("data.pkl", 1, "torch-save", "pickle"))
-    assert found.readable_by == ()
-    assert found.reasons[0].needs == "container pickle: no release of torch"
+    needs = of(Facts("data.pkl", 1, "torch-save", "pickle"))
+    assert needs.readable_by == ()
+    assert needs.reasons[0].needs == "container pickle: no release of torch"
 
 
 def test_a_record_that_is_missing_leaves_nobody() -> None:
-    found = program("", damage=[Damage("missing-record", "data/0", "has no record 'data/0' for a storage of 8 bytes")])
-    assert found.readable_by == ()
-    assert found.reasons[0].because == "has no record 'data/0' for a storage of 8 bytes"
+    needs = program("", damage=[Damage("missing-record", "data/0", "has no record 'data/0' for a storage of 8 bytes")])
+    assert needs.readable_by == ()
+    assert needs.reasons[0].because == "has no record 'data/0' for a storage of 8 bytes"
 
 
 def test_reasons_that_say_nothing_new_are_left_out() -> None:
-    found = program("class A(Module):\n  __buffers__ = []\n  x : NoneType\n")
-    assert [reason.needs.partition(":")[0] for reason in found.reasons] == ["word-nonetype"]
+    result = program("class A(Module):\n  __buffers__ = []\n  x : NoneType\n")
+    assert [reason.needs.partition(":")[0] for reason in result.reasons] == ["word-nonetype"]
 
 
 def test_bytecode_needs_the_overload_with_as_many_arguments() -> None:
@@ -120,15 +120,15 @@ def test_bytecode_needs_the_overload_with_as_many_arguments() -> None:
 
 
 def test_a_global_of_torch_decides() -> None:
-    found = checkpoint(b"\x80\x02ctorch\nfloat8_e4m3fn\n.")
-    assert found.minimum_release == "2.1.0"
-    assert "global torch.float8_e4m3fn: torch 2.1.0 and newer" in {reason.needs for reason in found.reasons}
+    needs = checkpoint(b"\x80\x02ctorch\nfloat8_e4m3fn\n.")
+    assert needs.minimum_release == "2.1.0"
+    assert "global torch.float8_e4m3fn: torch 2.1.0 and newer" in {reason.needs for reason in needs.reasons}
 
 
 def test_a_global_of_somebody_else_leaves_nobody() -> None:
-    found = checkpoint(b"\x80\x02cultralytics.nn.tasks\nDetectionModel\n.")
-    assert found.readable_by == ()
-    assert any("neither in torch nor in Python" in reason.because for reason in found.reasons)
+    needs = checkpoint(b"\x80\x02cultralytics.nn.tasks\nDetectionModel\n.")
+    assert needs.readable_by == ()
+    assert any("neither in torch nor in Python" in reason.because for reason in needs.reasons)
 
 
 def test_a_global_of_numpy_is_expected_to_be_there_for_a_python_that_has_it() -> None:
@@ -138,30 +138,30 @@ def test_a_global_of_numpy_is_expected_to_be_there_for_a_python_that_has_it() ->
 
 
 def test_weights_only_refuses_by_default_from_2_6_on() -> None:
-    found = checkpoint(b"\x80\x02ctorch.nn.modules.linear\nLinear\n)\x81.")
-    assert found.maximum_release == "2.5.1"
-    assert found.weights_only.keys() == found.weights_only_default.keys()
-    assert next(release for release, default in found.weights_only_default.items() if default) == "2.6.0"
-    refusal = found.weights_only[NEWEST]
+    needs = checkpoint(b"\x80\x02ctorch.nn.modules.linear\nLinear\n)\x81.")
+    assert needs.maximum_release == "2.5.1"
+    assert needs.weights_only.keys() == needs.weights_only_default.keys()
+    assert next(release for release, default in needs.weights_only_default.items() if default) == "2.6.0"
+    refusal = needs.weights_only[NEWEST]
     assert refusal is not None
     assert refusal.code == "global"
-    assert any("defaults to weights_only=True" in reason.because for reason in found.reasons)
+    assert any("defaults to weights_only=True" in reason.because for reason in needs.reasons)
 
 
 def test_plain_values_are_taken_by_everybody() -> None:
-    found = checkpoint(pickle.dumps({"a": [1, "b", True]}, 2))
-    assert found.readable_by == (("1.5.0", NEWEST),)
-    assert set(found.weights_only.values()) == {None}
-    assert "1.12.1" not in found.weights_only
+    needs = checkpoint(pickle.dumps({"a": [1, "b", True]}, 2))
+    assert needs.readable_by == (("1.5.0", NEWEST),)
+    assert set(needs.weights_only.values()) == {None}
+    assert "1.12.1" not in needs.weights_only
 
 
 def test_torch_load_opens_no_packages() -> None:
     names = (".data/extern_modules", ".data/version")
     versions = {"file-format": 6}
     extra = {"extern_modules": ["torch.nn", "sys", "collections", "mine.own"]}
-    found = of(Facts("a.pt", 1, "package", "zip", versions=versions, names=names, records=frozenset(names), extra=extra))
-    assert found.weights_only == {}
-    assert found.reasons[0].needs == "module mine.own: no release of torch"
+    needs = of(Facts("a.pt", 1, "package", "zip", versions=versions, names=names, records=frozenset(names), extra=extra))
+    assert needs.weights_only == {}
+    assert needs.reasons[0].needs == "module mine.own: no release of torch"
 
 
 def packaged(data: bytes) -> Needs:
@@ -176,22 +176,22 @@ def packaged(data: bytes) -> Needs:
 
 def test_a_package_takes_the_names_of_torch_from_the_release() -> None:
     """As 2.1.2 refuses uint16 of 2.15.0: module 'torch._utils' has no attribute '_rebuild_tensor_v3'."""
-    found = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n.")
-    assert "global torch._utils._rebuild_tensor_v3: torch 2.2.0 and newer" in {reason.needs for reason in found.reasons}
+    result = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n.")
+    assert "global torch._utils._rebuild_tensor_v3: torch 2.2.0 and newer" in {reason.needs for reason in result.reasons}
     assert not any("global" in reason.needs for reason in packaged(b"\x80\x02cmine\nModel\n.").reasons)
 
 
 def test_several_numbers_in_a_byte_of_a_program() -> None:
     """As 2.13.0 and newer refuse quint4x2 of any release, and their own: they count a byte for each element."""
     data = b"\x80\x02(X\x07\x00\x00\x00storagectorch\nQUInt4x2Storage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ."
-    found = program("def f(x: Tensor) -> Tensor:\n  return x\n", pickles={"data.pkl": unpickle(data, where="data.pkl")})
-    assert found.readable_by == (("1.8.0", "2.12.1"),)
+    needs = program("def f(x: Tensor) -> Tensor:\n  return x\n", pickles={"data.pkl": unpickle(data, where="data.pkl")})
+    assert needs.readable_by == (("1.8.0", "2.12.1"),)
 
 
 def test_a_dtype_without_a_storage_class_in_a_package() -> None:
     """As 2.2.2 to 2.6.0 refuse it: type object 'torch.storage.UntypedStorage' has no attribute 'dtype'."""
-    found = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNNtR.")
-    assert found.readable_by[0][0] == "2.7.0"
+    needs = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNNtR.")
+    assert needs.readable_by[0][0] == "2.7.0"
 
 
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,14 +262,14 @@ def test_a_name_is_looked_for_in_the_python_and_the_numpy_of_the_release(
     ],
 )
 def test_a_name_that_no_python_and_no_numpy_has_leaves_nobody(module: str, name: str) -> None:
-    found = checkpoint(f"\x80\x02c{module}\n{name}\n.".encode("latin-1"))
-    assert found.readable_by == ()
-    assert any(f"global {module}.{name}" in reason.needs for reason in found.reasons)
+    needs = checkpoint(f"\x80\x02c{module}\n{name}\n.".encode("latin-1"))
+    assert needs.readable_by == ()
+    assert any(f"global {module}.{name}" in reason.needs for reason in needs.reasons)
 
 
 def test_without_a_record_that_states_the_version_nobody_reads_a_zip_archive() -> None:
     names = ("data.pkl",)
     pickles = {"data.pkl": unpickle(b"\x80\x02}.", where="data.pkl")}
-    found = of(Facts("a.pt", 1, "torch-save", "zip", names=names, records=frozenset(names), pickles=pickles))
-    assert found.readable_by == ()
-    assert "version-record: no release of torch" in {reason.needs for reason in found.reasons}
+    needs = of(Facts("a.pt", 1, "torch-save", "zip", names=names, records=frozenset(names), pickles=pickles))
+    assert needs.readable_by == ()
+    assert "version-record: no release of torch" in {reason.needs for reason in needs.reasons}

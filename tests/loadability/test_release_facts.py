@@ -60,8 +60,8 @@ def test_a_missing_history_is_said(tmp_path: Path) -> None:
 
 def test_nothing_heavy_is_imported_to_judge() -> None:
     code = "import sys, torch_compat.loadability; print(sorted({'pydantic', 'click', 'torch', 'zipfile', 'pickletools', 'packaging'} & sys.modules.keys()))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    assert said.stdout.strip() == "[]"
+    judged = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert judged.stdout.strip() == "[]"
 
 
 def test_loading_everything_is_quick() -> None:

@@ -63,11 +63,11 @@ class FakeIndex:
                 raise Failed(command, "no such option: --uploaded-prior-to")
             before = dt.datetime.fromisoformat(words[words.index("--uploaded-prior-to") + 1]).date()
         python = words[words.index("--python-version") + 1]
-        found = [version for version, (day, pythons) in self.releases.items() if python in pythons and day < before]
+        results = [version for version, (day, pythons) in self.releases.items() if python in pythons and day < before]
         noise = f"Getting page\n{self.unreached}\n"
         if self.broken:
             return noise + self.broken
-        if not found:
+        if not results:
             raise Failed(command, f"{noise}ERROR: No matching distribution found for torch\n")
-        listed = ", ".join(sorted(found, key=Version, reverse=True))
+        listed = ", ".join(sorted(results, key=Version, reverse=True))
         return f"{noise}torch ({listed.partition(',')[0]})\nAvailable versions: {listed}\n"

@@ -191,8 +191,8 @@ class Tree:
 
     def everything(self) -> dict[str, bytes]:
         """Every file that is kept, by its path: what must not change unless somebody asks for it."""
-        found = (path for path in self.root.rglob("*") if path.is_file() and "latest" not in path.parts)
-        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+        results = (path for path in self.root.rglob("*") if path.is_file() and "latest" not in path.parts)
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in results}
 
 
 def write_recipe(root: Path, name: str, source: str) -> None:

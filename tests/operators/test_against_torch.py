@@ -103,7 +103,7 @@ def test_pairs_of_releases_that_follow_each_other_are_judged_as_torch_does() -> 
 def test_generated_pairs_are_judged_as_torch_does() -> None:
     counts = command.made(4_000, pairs.SEED + 1)
     assert counts["judged"] >= 4_000
-    assert min(counts[f"{what} {said}"] for what in ("backward", "forward") for said in (True, False)) > 400
+    assert min(counts[f"{what} {number}"] for what in ("backward", "forward") for number in (True, False)) > 400
     assert counts["forward IndexError"] + counts["backward IndexError"]  # the corners in which the real check fails are reached
 
 
@@ -119,7 +119,7 @@ def test_saved_code_states_the_arguments_that_we_say_it_states() -> None:
     environment = Environments().get(real.RELEASE)
     assert environment is not None
     asked = json.dumps([expression for expression, _ in CALLS])
-    said = subprocess.run(
+    message = subprocess.run(
         [environment.python, "-W", "ignore", "-c", CODE, asked],
         check=True,
         capture_output=True,
@@ -127,13 +127,17 @@ def test_saved_code_states_the_arguments_that_we_say_it_states() -> None:
         env=environment.environ(),
     ).stdout
     kinds: Counter[str] = Counter()
-    for (expression, call), (schema, code) in zip(CALLS, json.loads(said), strict=True):
+    for (expression, call), (schema, code) in zip(CALLS, json.loads(message), strict=True):
         operator = parse(schema)
         mine = serialized(operator, call)
         positional, keywords = stated(code, operator.name.partition("::")[2])
         assert (len(mine.positional), mine.keywords) == (positional, keywords), (expression, schema, code)
         kinds.update(
-            {"dropped": bool(mine.dropped), "named": bool(mine.keywords), "out": any(one.is_out for one in operator.arguments)}
+            {
+                "dropped": bool(mine.dropped),
+                "named": bool(mine.keywords),
+                "out": any(argument.is_out for argument in operator.arguments),
+            }
         )
     assert min(kinds.values()) > 3
 
@@ -145,17 +149,17 @@ def stated(code: str, name: str) -> tuple[int, tuple[str, ...]]:
         for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
     ]
-    return len(call.args), tuple(str(one.arg) for one in call.keywords)
+    return len(call.args), tuple(str(keyword.arg) for keyword in call.keywords)
 
 
 def test_the_comparison_sees_what_differs() -> None:
     new, old = parse("a::b(int x, int y=1) -> int"), parse("a::b(int x) -> int")
     assert real.pair_disagreement(new, old, [True, True, ""]) is None
-    said: list[list[Any]] = [
+    messages: list[list[Any]] = [
         [False, True, ""],
         [True, False, "'x' is not forward compatible with the older version of the schema"],
     ]
-    assert all(real.pair_disagreement(new, old, one) for one in said)
+    assert all(real.pair_disagreement(new, old, item) for item in messages)
     assert real.pair_disagreement(old, new, ["IndexError", True, ""]) is None
     assert "cause" in str(
         real.forward_cause(

@@ -33,9 +33,9 @@ def versions() -> FactHistory:
     return FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
 
 
-def only(found: list[Break]) -> Break:
-    (one,) = found
-    return one
+def only(value: list[Break]) -> Break:
+    (item,) = value
+    return item
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def only(found: list[Break]) -> Break:
     ],
 )
 def test_what_breaks_is_named(new: str, what: str, argument: str | None) -> None:
-    one = only(breaks([OLD], [new]))
-    assert (one.operator, one.side, one.old, one.what) == ("aten::f", "backward", OLD, what)
-    assert one.argument in {argument, None} if argument == "n" else one.argument == argument
-    assert one.reason
-    assert one.known
+    item = only(breaks([OLD], [new]))
+    assert (item.operator, item.side, item.old, item.what) == ("aten::f", "backward", OLD, what)
+    assert item.argument in {argument, None} if argument == "n" else item.argument == argument
+    assert item.reason
+    assert item.known
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_what_works_is_not_listed(new: str) -> None:
 
 
 def test_what_an_incomplete_set_lacks_is_not_known() -> None:
-    one = only(breaks([OLD], ["aten::g() -> ()"], incomplete="half of it was asked"))
-    assert (one.what, one.known, one.reason) == ("unknown", False, "half of it was asked")
+    item = only(breaks([OLD], ["aten::g() -> ()"], incomplete="half of it was asked"))
+    assert (item.what, item.known, item.reason) == ("unknown", False, "half of it was asked")
 
 
 def test_what_an_incomplete_set_has_is_known() -> None:
@@ -81,10 +81,10 @@ def test_what_an_incomplete_set_has_is_known() -> None:
 
 
 def test_another_overload_takes_the_calls_of_code() -> None:
-    one = only(
+    item = only(
         breaks(["aten::f.a(Tensor self) -> Tensor"], ["aten::f.b(Tensor self) -> Tensor", "aten::f.c(int self) -> Tensor"])
     )
-    assert (one.what, one.taken_by) == ("removed", "aten::f.b(Tensor self) -> Tensor")
+    assert (item.what, item.taken_by) == ("removed", "aten::f.b(Tensor self) -> Tensor")
 
 
 def test_forward_asks_the_other_way_round() -> None:
@@ -157,13 +157,13 @@ def test_why_an_upgrader_does_not_mend(versions: FactHistory) -> None:
 
 def test_a_file_with_the_old_schema_stands_for_the_release_that_had_it(versions: FactHistory) -> None:
     upgraders = Upgraders(upgrader_entries(versions, "2.15.0"), Writer(Written(versions), History.load(), None))
-    one = only(breaks(["aten::gelu(Tensor self) -> Tensor"], [], upgraders=upgraders))
-    assert one.upgrader == "gelu_0_9"  # 1.11.0 is the newest with it, and writes no 10
+    item = only(breaks(["aten::gelu(Tensor self) -> Tensor"], [], upgraders=upgraders))
+    assert item.upgrader == "gelu_0_9"  # 1.11.0 is the newest with it, and writes no 10
 
 
 def only_text(texts: list[str]) -> str:
-    (one,) = texts
-    return one
+    (item,) = texts
+    return item
 
 
 def test_what_cannot_be_read_is_no_pass() -> None:
@@ -172,8 +172,8 @@ def test_what_cannot_be_read_is_no_pass() -> None:
 
 
 def test_one_schema_in_two_spellings() -> None:
-    one = "aten::f(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor"
-    assert same_schema(one, "aten::f(SymInt[] size, *, int? dtype=None, float base=10.) -> Tensor")
+    item = "aten::f(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor"
+    assert same_schema(item, "aten::f(SymInt[] size, *, int? dtype=None, float base=10.) -> Tensor")
     for other in (
         "aten::f(int[] size, *, ScalarType? dtype=None, float base=2.0) -> Tensor",
         "aten::f(int[] size, ScalarType? dtype=None, float base=10.0) -> Tensor",
@@ -182,7 +182,7 @@ def test_one_schema_in_two_spellings() -> None:
         "aten::f.x(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor",
         "aten::f(int[] size, *, ScalarType? dtype=None",
     ):
-        assert not same_schema(one, other)
+        assert not same_schema(item, other)
 
 
 # ------------------------------------------------------------------------------------------------------------- histories
@@ -192,14 +192,14 @@ def write(tmp_path: Path, incomplete: str, *facts: str) -> History:
     head = "# history 1 texts\n# releases 1.0.0 2.0.0 3.0.0 4.0.0\n# obtained\t1.0.0..\tAsked.\n"
     path = tmp_path / "schemas.txt"
     path.write_text(
-        head + (f"# incomplete\t{incomplete}\tHalf.\n" if incomplete else "") + "".join(f"{one}\n" for one in sorted(facts))
+        head + (f"# incomplete\t{incomplete}\tHalf.\n" if incomplete else "") + "".join(f"{fact}\n" for fact in sorted(facts))
     )
     return History(path)
 
 
 def found(history: History, versions: FactHistory, since: int = 0) -> dict[str, list[tuple[str, str, bool]]]:
     return {
-        newer: [(one.operator, one.what, one.carried) for one in broken]
+        newer: [(item.operator, item.what, item.carried) for item in broken]
         for _, newer, _, broken in consecutive(history, versions, since=since)
     }
 
@@ -228,7 +228,7 @@ def test_consecutive_releases_are_compared_as_any_two_sets(versions: FactHistory
         before, after = ({text for text, _, bits in history.facts() if bits & history.bit(release)} for release in (older, newer))
         entries, why = upgrader_entries(versions, newer), history.why_incomplete(newer)
         upgraders = Upgraders(entries, Writer(Written(versions), history, older))
-        assert breaks(before, after, incomplete=why, upgraders=upgraders) == sorted(one for one in broken if not one.carried)
+        assert breaks(before, after, incomplete=why, upgraders=upgraders) == sorted(item for item in broken if not item.carried)
         assert lost == len(before - after) == lost_counts(history)[newer]
         if history.releases.index(newer) > history.releases.index("1.4.0"):  # until then overloads have no names
             listed = {
@@ -236,7 +236,7 @@ def test_consecutive_releases_are_compared_as_any_two_sets(versions: FactHistory
                 for change in changes(history, older, newer)
                 if change.backward is not None and not change.backward.compatible
             }
-            assert {one.old for one in broken if one.known and not one.carried} == listed
+            assert {item.old for item in broken if item.known and not item.carried} == listed
 
 
 def test_the_upgraders_of_a_release(versions: FactHistory) -> None:

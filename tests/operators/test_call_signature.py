@@ -11,14 +11,19 @@ from torch_compat.operators.call_signature import SignatureParameter, bare, sign
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:
-    said = signature_of("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
-    assert (said.name, said.overload, said.returns, said.vararg) == ("aten::add", "Tensor", "Tensor(a!)", False)
-    assert said.arguments == (
+    signature = signature_of("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
+    assert (signature.name, signature.overload, signature.returns, signature.vararg) == (
+        "aten::add",
+        "Tensor",
+        "Tensor(a!)",
+        False,
+    )
+    assert signature.arguments == (
         SignatureParameter("self", "Tensor", None, False, True),
         SignatureParameter("other", "Tensor", None, False, False),
         SignatureParameter("alpha", "Scalar?", "1", True, False),
     )
-    assert [argument.optional for argument in said.arguments] == [False, False, True]
+    assert [argument.optional for argument in signature.arguments] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -39,16 +44,16 @@ def test_a_schema_is_split_into_its_arguments() -> None:
     ],
 )
 def test_whatever_a_release_prints(text: str, arguments: list[tuple[str, str, str | None]]) -> None:
-    said = signature_of(f"x::y({text}) -> ()")
-    assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == arguments
-    assert said.vararg == text.endswith("...")
+    message = signature_of(f"x::y({text}) -> ()")
+    assert [(argument.name, argument.type, argument.default) for argument in message.arguments] == arguments
+    assert message.vararg == text.endswith("...")
 
 
 def test_the_dots_of_a_class_are_no_overload() -> None:
-    said = signature_of(
+    message = signature_of(
         "__torch__.torch.classes.quantized.Conv.__init__(__torch__.torch.classes.quantized.Conv self) -> NoneType _0"
     )
-    assert (said.name, said.overload) == ("__torch__.torch.classes.quantized.Conv.__init__", "")
+    assert (message.name, message.overload) == ("__torch__.torch.classes.quantized.Conv.__init__", "")
 
 
 @pytest.mark.parametrize("text", ["", "aten::add", "aten::add(Tensor x", "aten::add(Tensor x)", "(Tensor x) -> y", "a b() -> ()"])
@@ -58,15 +63,15 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
 
 
 def test_calls() -> None:
-    said = signature_of("aten::op(Tensor self, int dim, int? more=None, *, Scalar alpha, Scalar beta=1) -> Tensor")
-    assert said.refuses(2, {"alpha"}) is None
-    assert said.refuses(3, {"alpha", "beta"}) is None
-    assert said.refuses(1, {"alpha", "dim"}) is None
-    assert said.refuses(4, {"alpha"}) == "takes 3 positional arguments, but the call passes 4"
-    assert said.refuses(2) == "is missing alpha"
-    assert said.refuses(0, {"alpha"}) == "is missing self, dim"
-    assert said.refuses(2, {"alpha", "gamma"}) == "has no argument 'gamma'"
-    assert said.refuses(2, {"alpha", "dim"}) == "got multiple values for 'dim'"
+    message = signature_of("aten::op(Tensor self, int dim, int? more=None, *, Scalar alpha, Scalar beta=1) -> Tensor")
+    assert message.refuses(2, {"alpha"}) is None
+    assert message.refuses(3, {"alpha", "beta"}) is None
+    assert message.refuses(1, {"alpha", "dim"}) is None
+    assert message.refuses(4, {"alpha"}) == "takes 3 positional arguments, but the call passes 4"
+    assert message.refuses(2) == "is missing alpha"
+    assert message.refuses(0, {"alpha"}) == "is missing self, dim"
+    assert message.refuses(2, {"alpha", "gamma"}) == "has no argument 'gamma'"
+    assert message.refuses(2, {"alpha", "dim"}) == "got multiple values for 'dim'"
     assert signature_of("aten::format(str self, ...) -> str").refuses(7) is None
     assert signature_of("aten::format(str self, ...) -> str").refuses(0) == "is missing self"
 
@@ -89,29 +94,36 @@ def test_what_was_put_together_is_taken_apart(parts: list[tuple[str, str, str | 
     ]
     if star < len(written):
         written.insert(star, "*")
-    said = signature_of(f"ns::name.over({', '.join(written)}) -> Tensor")
-    assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == [
+    message = signature_of(f"ns::name.over({', '.join(written)}) -> Tensor")
+    assert [(argument.name, argument.type, argument.default) for argument in message.arguments] == [
         (f"x{at}", kind, default) for at, (kind, _, default) in enumerate(parts)
     ]
-    assert [argument.kwarg_only for argument in said.arguments] == [at >= star for at in range(len(parts))]
+    assert [argument.kwarg_only for argument in message.arguments] == [at >= star for at in range(len(parts))]
 
 
 def test_a_shape_says_what_the_grammar_says() -> None:
     """It is the quick part of one truth: of every recorded schema both say the same."""
     compared = 0
     for _, text in pairs.recorded():
-        said = signature_of(text)
+        signature = signature_of(text)
         known = grammar.parse(text, recorded=True)
-        assert (said.name, said.overload, said.vararg) == (known.name, known.overload, known.is_vararg)
-        assert [(one.name, one.kwarg_only) for one in said.arguments] == [(one.name, one.kwarg_only) for one in known.arguments]
-        assert [one.mutated for one in said.arguments] == [one.alias is not None and one.alias.write for one in known.arguments]
+        assert (signature.name, signature.overload, signature.vararg) == (known.name, known.overload, known.is_vararg)
+        assert [(argument.name, argument.kwarg_only) for argument in signature.arguments] == [
+            (argument.name, argument.kwarg_only) for argument in known.arguments
+        ]
+        assert [argument.mutated for argument in signature.arguments] == [
+            argument.alias is not None and argument.alias.write for argument in known.arguments
+        ]
         # What it says of types and defaults is text; read again, it is the same.
-        arguments = [f"{one.type} {one.name}" + ("" if one.default is None else f"={one.default}") for one in said.arguments]
-        arguments.insert(sum(not one.kwarg_only for one in said.arguments), "*")
+        arguments = [
+            f"{argument.type} {argument.name}" + ("" if argument.default is None else f"={argument.default}")
+            for argument in signature.arguments
+        ]
+        arguments.insert(sum(not argument.kwarg_only for argument in signature.arguments), "*")
         again = grammar.parse(f"x::y({', '.join(arguments)}) -> ()", recorded=True)
         for mine, theirs in zip(again.arguments, known.arguments, strict=True):
             assert (mine.type, mine.size, mine.default, mine.alias) == (theirs.type, theirs.size, theirs.default, None), text
-        returns = grammar.parse(f"x::y() -> {said.returns}", recorded=True)
+        returns = grammar.parse(f"x::y() -> {signature.returns}", recorded=True)
         assert (returns.returns, returns.is_varret) == (known.returns, known.is_varret)
         compared += 1
     assert compared > 10_000

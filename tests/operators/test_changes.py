@@ -45,16 +45,16 @@ def test_what_can_become_of_an_operator(make: Make) -> None:
         "aten::printed(Tensor x, int[2] y=[1, 1]) -> (Tensor y)\t1.0.0..1.5.1",
         "aten::printed(Tensor x, int[2] y=1) -> Tensor y\t2.0.0..",
     )
-    found = {change.operator: change for change in changes(history, "1.5.1", "2.0.0")}
-    assert {name: change.kind for name, change in found.items()} == {
+    results = {change.operator: change for change in changes(history, "1.5.1", "2.0.0")}
+    assert {name: change.kind for name, change in results.items()} == {
         "aten::added": "added",
         "aten::removed": "removed",
         "aten::grown": "changed",
         "aten::broken.out": "changed",
     }
-    assert found["aten::added"] == SchemaChange("aten::added", "added", None, "aten::added(Tensor x) -> Tensor", None, None)
-    assert found["aten::added"].backward_compatible is None
-    removed, grown, broken = (found[f"aten::{name}"] for name in ("removed", "grown", "broken.out"))
+    assert results["aten::added"] == SchemaChange("aten::added", "added", None, "aten::added(Tensor x) -> Tensor", None, None)
+    assert results["aten::added"].backward_compatible is None
+    removed, grown, broken = (results[f"aten::{name}"] for name in ("removed", "grown", "broken.out"))
     assert removed.backward is not None
     assert grown.backward is not None
     assert grown.forward is not None
@@ -79,17 +79,17 @@ def test_nothing_is_removed_from_a_set_that_is_not_complete(make: Make) -> None:
         "aten::changed(Tensor x) -> Tensor\t2.0.0",
         "aten::changed(Tensor x, int y) -> Tensor\t2.13.0",
     )
-    found = {change.operator: (change.kind, change.why) for change in changes(history, "2.0.0", "2.13.0")}
-    assert found == {
+    results = {change.operator: (change.kind, change.why) for change in changes(history, "2.0.0", "2.13.0")}
+    assert results == {
         "aten::gone": ("unknown", "Without CUDA."),
         "aten::came": ("added", None),
         "aten::changed": ("changed", None),
     }
-    found = {change.operator: (change.kind, change.why) for change in changes(history, "1.0.0", "1.5.1")}
-    assert found == {"aten::old": ("removed", None), "aten::new": ("unknown", "Guessed.")}
+    results = {change.operator: (change.kind, change.why) for change in changes(history, "1.0.0", "1.5.1")}
+    assert results == {"aten::old": ("removed", None), "aten::new": ("unknown", "Guessed.")}
     # Backwards: what the incomplete one does not have is not said to be gone.
-    found = {change.operator: (change.kind, change.why) for change in changes(history, "1.5.1", "1.0.0")}
-    assert found["aten::new"] == ("unknown", "Guessed.")
+    results = {change.operator: (change.kind, change.why) for change in changes(history, "1.5.1", "1.0.0")}
+    assert results["aten::new"] == ("unknown", "Guessed.")
     assert all(change.backward_compatible is None for change in changes(history, "1.5.1", "1.0.0") if change.kind == "unknown")
 
 
@@ -103,8 +103,8 @@ def test_several_schemas_under_one_name(make: Make) -> None:
         "aten::twice(Tensor x, int y=1) -> Tensor\t1.5.1..",
         "aten::twice(Tensor x) -> Tensor\t1.5.1",
     )
-    found = changes(history, "1.5.1", "2.0.0")
-    assert [(change.operator, change.kind, change.old, change.new) for change in found] == [
+    result = changes(history, "1.5.1", "2.0.0")
+    assert [(change.operator, change.kind, change.old, change.new) for change in result] == [
         (
             "aten::size",
             "changed",
@@ -114,7 +114,7 @@ def test_several_schemas_under_one_name(make: Make) -> None:
         ("aten::size", "added", None, "aten::size(str name) -> int"),
         ("aten::twice", "changed", "aten::twice(Tensor x) -> Tensor", "aten::twice(Tensor x, int y=1) -> Tensor"),
     ]
-    twice = next(change for change in found if change.operator == "aten::twice")
+    twice = next(change for change in result if change.operator == "aten::twice")
     assert twice.by == "aten::twice(Tensor x, int y=1) -> Tensor"
 
 
@@ -127,12 +127,12 @@ def test_an_overload_that_was_renamed_is_taken_over(make: Make) -> None:
         "aten::same(Tensor x) -> Tensor\t1.5.1",
         "aten::same(Tensor x, int y=0) -> Tensor\t2.0.0..",
     )
-    found = {change.operator: change for change in changes(history, "1.5.1", "2.0.0")}
-    assert (found["aten::add"].kind, found["aten::add"].backward_compatible) == ("removed", False)
-    assert taken_over(history, found["aten::add"], "2.0.0") == "aten::add.Tensor(Tensor x, Tensor y, int z=1) -> Tensor"
-    assert taken_over(history, found["aten::gone"], "2.0.0") is None
-    assert taken_over(history, found["aten::same"], "2.0.0") == found["aten::same"].new
-    assert taken_over(history, found["aten::add.Tensor"], "2.0.0") is None
+    results = {change.operator: change for change in changes(history, "1.5.1", "2.0.0")}
+    assert (results["aten::add"].kind, results["aten::add"].backward_compatible) == ("removed", False)
+    assert taken_over(history, results["aten::add"], "2.0.0") == "aten::add.Tensor(Tensor x, Tensor y, int z=1) -> Tensor"
+    assert taken_over(history, results["aten::gone"], "2.0.0") is None
+    assert taken_over(history, results["aten::same"], "2.0.0") == results["aten::same"].new
+    assert taken_over(history, results["aten::add.Tensor"], "2.0.0") is None
 
 
 def test_methods_are_told_apart_by_their_class(make: Make) -> None:
@@ -157,10 +157,12 @@ def test_a_release_that_was_not_asked_is_refused(make: Make) -> None:
 
 
 def test_the_case_of_embedding_bag_is_found_by_name() -> None:
-    (change,) = [one for one in changes(History.load(), "1.4.0", "1.5.0") if one.operator == "aten::_embedding_bag"]
+    (change,) = [item for item in changes(History.load(), "1.4.0", "1.5.0") if item.operator == "aten::_embedding_bag"]
     assert change.kind == "changed"
     new, old = (parse(str(text), recorded=True) for text in (change.new, change.old))
-    assert {one.name for one in new.arguments} - {one.name for one in old.arguments} == {"include_last_offset"}
+    assert {argument.name for argument in new.arguments} - {argument.name for argument in old.arguments} == {
+        "include_last_offset"
+    }
     assert change.backward == change.forward  # a default, in the last place: programs go on, in both directions
 
 
@@ -169,15 +171,15 @@ def test_every_two_releases_are_answered() -> None:
         history = History.load(packaged("fixtures", "operators", name))
         for old, new in pairwise(history.releases):
             before, after = history.bit(old), history.bit(new)
-            found = changes(history, old, new)
-            for change in found:
+            result = changes(history, old, new)
+            for change in result:
                 assert change.kind != "removed" or history.complete(new)
                 assert change.kind != "added" or history.complete(old)
                 assert (change.kind == "unknown") is (change.why is not None)
                 assert (change.backward is None) is (change.old is None or change.kind == "unknown")
                 assert (change.by is None) is not change.backward_compatible
             # Nothing is lost: what differs is a change, or is only printed otherwise.
-            told = {change.old for change in found} | {change.new for change in found}
+            told = {change.old for change in result} | {change.new for change in result}
             for side, other in ((before, after), (after, before)):
                 lost = [text for text, bits in history.texts() if bits & side and not bits & other and text not in told]
                 there = {

@@ -93,7 +93,7 @@ def test_a_new_keyword_argument_with_a_default_is_never_a_break() -> None:
             continue
         if old.is_vararg:
             continue
-        out = next((at for at, one in enumerate(old.arguments) if one.is_out), len(old.arguments))
+        out = next((at for at, argument in enumerate(old.arguments) if argument.is_out), len(old.arguments))
         extra = parse("a::b(*, int? not_there_before=None) -> ()").arguments
         new = old._replace(arguments=(*old.arguments[:out], *extra, *old.arguments[out:]))
         assert backward(new, old).compatible, text
@@ -138,7 +138,9 @@ def test_a_schema_is_compatible_with_itself(number: int) -> None:
         schema = parse(text)
     except SchemaError:
         return
-    again = schema._replace(arguments=tuple(one._replace(spelling="x") for one in schema.arguments), returns_spelling="x")
+    again = schema._replace(
+        arguments=tuple(argument._replace(spelling="x") for argument in schema.arguments), returns_spelling="x"
+    )
     assert again is not schema
     for verdict in (backward(again, schema), forward(again, schema), backward(schema, schema), forward(schema, schema)):
         assert verdict == CompatibilityResult(compatible=True)
@@ -164,15 +166,15 @@ NEW = parse("aten::op(Tensor self, int k=1, int[2] stride=0, float? scale=None, 
     ],
 )
 def test_what_saved_code_states(call: ProgramCall, positional: tuple[str, ...], keywords: tuple[str, ...]) -> None:
-    said = serialized(NEW, call)
-    assert (said.positional, said.keywords) == (positional, keywords)
-    names = [one.name for one in NEW.arguments]
-    assert [name for name in names if name not in positional and name not in keywords] == list(said.dropped)
+    message = serialized(NEW, call)
+    assert (message.positional, message.keywords) == (positional, keywords)
+    names = [argument.name for argument in NEW.arguments]
+    assert [name for name in names if name not in positional and name not in keywords] == list(message.dropped)
 
 
 def test_a_vararg_call_states_everything() -> None:
-    said = serialized(parse("aten::format(str self, ...) -> str"), ProgramCall(("{}{}", VARIABLE, 2)))
-    assert said.positional == ("self", "...", "...")
+    message = serialized(parse("aten::format(str self, ...) -> str"), ProgramCall(("{}{}", VARIABLE, 2)))
+    assert message.positional == ("self", "...", "...")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_what_differs_is_named(old: str, new: str, expected: tuple[Difference, .
 
 
 def test_every_word_of_the_vocabulary_is_met() -> None:
-    assert {one for _, _, change in PAIRS for one in change} == DIFFERENCES.keys() - WHOLE
+    assert {item for _, _, change in PAIRS for item in change} == DIFFERENCES.keys() - WHOLE
 
 
 def test_nothing_differs_exactly_where_they_are_one_schema() -> None:
@@ -75,8 +75,8 @@ def test_a_break_has_a_change() -> None:
         "aten::h.x(Tensor self) -> Tensor",
         "aten::h.y(Tensor self) -> Tensor",
     )
-    found = breaks([OLD, gone, moved], [OLD.replace("int n", "int k"), other])
-    assert [(one.operator, one.change, one.became) for one in found] == [
+    result = breaks([OLD, gone, moved], [OLD.replace("int n", "int k"), other])
+    assert [(item.operator, item.change, item.became) for item in result] == [
         ("aten::f", ("argument-renamed",), OLD.replace("int n", "int k")),
         ("aten::g.x", ("removed",), None),
         ("aten::h.x", ("overload-moved",), other),

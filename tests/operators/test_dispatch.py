@@ -92,9 +92,9 @@ def recorded() -> Dispatches:
     ],
 )
 def test_kinds(small: Dispatches, operator: str, release: str, kind: str) -> None:
-    found = small.of(operator, release)
-    assert (found.kind, found.why is not None) == (kind, kind == UNKNOWN)
-    assert (found.operator, found.release) == (operator, release)
+    dispatch = small.of(operator, release)
+    assert (dispatch.kind, dispatch.why is not None) == (kind, kind == UNKNOWN)
+    assert (dispatch.operator, dispatch.release) == (operator, release)
 
 
 def test_an_answer_says_how_it_was_obtained(small: Dispatches) -> None:
@@ -106,26 +106,26 @@ def test_an_answer_says_how_it_was_obtained(small: Dispatches) -> None:
 
 
 def test_the_dispatcher_is_believed_and_a_disagreement_said(small: Dispatches) -> None:
-    found = small.of("aten::f", "2.1.0")
-    assert found.kind == NEEDS_KERNEL
-    assert found.disagreement == "native_functions.yaml lists CompositeImplicitAutograd, which serves every backend"
+    dispatch = small.of("aten::f", "2.1.0")
+    assert dispatch.kind == NEEDS_KERNEL
+    assert dispatch.disagreement == "native_functions.yaml lists CompositeImplicitAutograd, which serves every backend"
     generated = small.of("aten::f.out", "2.0.0")
     assert (generated.kind, generated.into) == (NEEDS_KERNEL, None)
     assert generated.disagreement == "native_functions.yaml has it call aten::f, which serves every backend"
 
 
 def test_generated_kernels_hand_on(small: Dispatches) -> None:
-    found = small.of("aten::s", "2.1.0")
-    assert (found.kind, found.how, found.into) == (DECOMPOSES, ("explicit", "explicit, not functional"), "aten::t")
+    dispatch = small.of("aten::s", "2.1.0")
+    assert (dispatch.kind, dispatch.how, dispatch.into) == (DECOMPOSES, ("explicit", "explicit, not functional"), "aten::t")
     assert [step.operator for step in small.steps("aten::s", "2.1.0")] == ["aten::s", "aten::t"]
-    assert found.shown() == "decomposes (explicit; explicit, not functional, into aten::t)"
+    assert dispatch.shown() == "decomposes (explicit; explicit, not functional, into aten::t)"
 
 
 def test_changes(small: Dispatches) -> None:
-    changed = {one.operator: one for one in small.changes("2.0.0", "2.1.0")}
-    assert {name: one.breaks for name, one in changed.items()} == {"aten::f": True, "aten::s": True}
+    changed = {change.operator: change for change in small.changes("2.0.0", "2.1.0")}
+    assert {name: item.breaks for name, item in changed.items()} == {"aten::f": True, "aten::s": True}
     assert changed["aten::s"].new.into == "aten::t", "it decomposes still, but into an operator that needs a kernel"
-    assert [one.operator for one in small.changes("1.7.1", "2.0.0")] == ["aten::f"]
+    assert [change.operator for change in small.changes("1.7.1", "2.0.0")] == ["aten::f"]
     assert not small.changes("1.7.1", "2.0.0")[0].breaks
     assert small.changes("1.0.0", "2.0.0") == []
 
@@ -166,21 +166,21 @@ def test_the_sources_agree_but_for_a_handful(recorded: Dispatches) -> None:
     """A rule that read either source wrongly would be seen here."""
     for release, most in (("1.12.1", 98), ("2.4.1", 6), ("2.15.0", 9)):
         operators = recorded.kernels.keys(release)
-        disagreeing = [one for one in operators if recorded.of(one, release).disagreement is not None]
-        both = [one for one in operators if len(recorded.of(one, release).obtained) == 2]
+        disagreeing = [operator for operator in operators if recorded.of(operator, release).disagreement is not None]
+        both = [operator for operator in operators if len(recorded.of(operator, release).obtained) == 2]
         assert len(disagreeing) == most
         assert len(both) > 2000
         if release != "1.12.1":  # "dispatch: {}", which means no kernel at all
-            assert all(one.startswith("aten::_nested_") for one in disagreeing)
+            assert all(operator.startswith("aten::_nested_") for operator in disagreeing)
 
 
 def test_the_seed_case_is_found_by_name(recorded: Dispatches) -> None:
     """A backend that left this operator to decomposition fails from 2.5 on; tests/extension lets it."""
-    breaks = [one for one in recorded.changes("2.4.1", "2.5.1") if one.breaks]
-    assert [one.operator for one in breaks] == ["aten::_embedding_bag_backward"]
+    breaks = [change for change in recorded.changes("2.4.1", "2.5.1") if change.breaks]
+    assert [item.operator for item in breaks] == ["aten::_embedding_bag_backward"]
     assert (breaks[0].old.how, breaks[0].new.kind) == (("implicit",), NEEDS_KERNEL)
     assert recorded.of("aten::where.self", "1.11.0").kind == DECOMPOSES
-    assert "aten::where.self" in {one.operator for one in recorded.changes("1.11.0", "1.12.1") if one.breaks}
+    assert "aten::where.self" in {change.operator for change in recorded.changes("1.11.0", "1.12.1") if change.breaks}
 
 
 def test_keys_that_serve_every_backend_are_among_what_is_recorded(recorded: Dispatches) -> None:

@@ -93,7 +93,7 @@ def test_what_is_not_recorded_cannot_be_told(recorded: RecordedReleases) -> None
 
 def test_an_operator_that_is_not_there(recorded: RecordedReleases) -> None:
     manifest = listed("backend PrivateUse1\nregisters aten::nan_to_num\ncalls aten::nanmean", "2.0.0", recorded)
-    assert [(one.use, one.cause) for one in check(manifest, "1.5.0", recorded).of("fault")] == [
+    assert [(finding.use, finding.cause) for finding in check(manifest, "1.5.0", recorded).of("fault")] == [
         ("registers", "absent"),
         ("calls", "absent"),
     ]
@@ -116,7 +116,7 @@ def test_kernels_in_python_are_handed_what_is_not_at_its_default(recorded: Recor
         "mine", "1.8.1", [ExtensionOperator(BAG, "registers", schema, (Kernel("PrivateUse1", "python"),))], backend="PrivateUse1"
     )
     fit = check(manifest, "1.9.1", recorded)
-    assert (fit.verdict, [one.verdict for one in fit.findings]) == (FITS, ["note"])
+    assert (fit.verdict, [finding.verdict for finding in fit.findings]) == (FITS, ["note"])
     assert "padding_idx" in fit.findings[0].reason
 
 
@@ -202,7 +202,7 @@ def test_every_mistake_of_a_list_at_once(recorded: RecordedReleases) -> None:
     text = "calls aten::lineer\nuses x\nregisters aten::add.Tensor\ncalls aten::add\ndefines x::y(Tensor -> Tensor\naten::relu\naten::relu\nbackend A b"
     with pytest.raises(ListError) as caught:
         listed(text, "2.4.1", recorded)
-    found = [str(problem) for problem in caught.value.problems]
+    results = [str(problem) for problem in caught.value.problems]
     expected = [
         "list.txt:1: 2.4.1 has no operator 'aten::lineer'; did you mean aten::linear",
         "list.txt:2: expected backend KEY [fallback], needs NAME",
@@ -211,10 +211,10 @@ def test_every_mistake_of_a_list_at_once(recorded: RecordedReleases) -> None:
         "list.txt:8: expected backend KEY",
         "list.txt: registers aten::add.Tensor without a dispatch key",
     ]
-    found = [one for one in found if "aten::add'" not in one]
-    assert len(found) == len(expected)
-    assert all(one.startswith(said) for one, said in zip(found, expected, strict=True))
-    assert "column 13" in found[2]
+    results = [item for item in results if "aten::add'" not in item]
+    assert len(results) == len(expected)
+    assert all(item.startswith(name) for item, name in zip(results, expected, strict=True))
+    assert "column 13" in results[2]
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "backend PrivateUse1\nneeds torch.library.Library\n"])

@@ -87,7 +87,7 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
     del document["torch"]
     path = written(tmp_path, document)
     text = path.read_text(encoding="utf-8").splitlines()
-    found = problems(path)
+    result = problems(path)
     expected = {
         "": "lacks 'torch'",
         "extra": "is unknown",
@@ -100,8 +100,8 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
         "operators[2].schema": "is a schema of 'mine::g', expected a schema of 'mine::f'",
         "operators[3]": "expected an object, found 7",
     }
-    assert len(found) == len(expected)
-    for problem in found:
+    assert len(result) == len(expected)
+    for problem in result:
         line, _, rest = problem.partition(": ")
         place, message = ("", rest) if rest.startswith("lacks") else rest.split(": ", 1)
         assert expected[place] in message
@@ -135,9 +135,9 @@ def test_a_kernel_that_is_missing_and_a_name_without_namespace(tmp_path: Path) -
     document = sample().document()
     document["operators"][1]["kernels"] = []
     document["operators"][2] |= {"operator": "f", "schema": "f(Tensor x) -> Tensor"}
-    found = problems(written(tmp_path, document))
-    assert any("is empty, but the extension registers a kernel for this operator" in one for one in found)
-    assert any("'f' has no namespace, expected a name such as 'aten::f'" in one for one in found)
+    result = problems(written(tmp_path, document))
+    assert any("is empty, but the extension registers a kernel for this operator" in problem for problem in result)
+    assert any("'f' has no namespace, expected a name such as 'aten::f'" in problem for problem in result)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_lines_are_found_in_nested_json(tmp_path: Path) -> None:
     text = '{"a": {}, "b": [],\n "operators": [ {"x": "}\\"{", "kernels": [1,\n 2]},\n\n true]}'
     path = tmp_path / "m.json"
     path.write_text(text, encoding="utf-8")
-    lines = {one.split(": ")[1]: one.partition(":")[0] for one in problems(path)}
+    lines = {problem.split(": ")[1]: problem.partition(":")[0] for problem in problems(path)}
     assert lines["a"] == lines["b"] == "1"
     assert lines["operators[0].x"] == lines["operators[0].kernels[0]"] == "2"
     assert lines["operators[0].kernels[1]"] == "3"

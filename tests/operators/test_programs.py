@@ -43,7 +43,7 @@ PAIRS = sorted({(found["old"], found["new"]) for waiver in WAIVERS if (found := 
 
 def test_every_waiver_says_what_became_of_programs() -> None:
     assert [waiver.id for waiver in WAIVERS if stated(waiver) is None] == []
-    assert [waiver.id for waiver in WAIVERS if (found := stated(waiver)) and found["new"] != waiver.since] == []
+    assert [waiver.id for waiver in WAIVERS if (result := stated(waiver)) and result["new"] != waiver.since] == []
     assert len(PAIRS) > 10
 
 
@@ -60,12 +60,12 @@ def broken(new: str) -> dict[str, Break]:
     """What broke with a release, by a name for its file."""
     history, versions = History.load(), FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
     pairs = consecutive(history, versions, since=history.releases.index("1.12.1"))
-    return {str(at): one for _, newer, _, found in pairs if newer == new for at, one in enumerate(found) if one.known}
+    return {str(at): item for _, newer, _, result in pairs if newer == new for at, item in enumerate(result) if item.known}
 
 
-def question(one: Break) -> tuple[str, list[str], list[str]]:
-    schema = parse(one.old, recorded=True)
-    types, returns = ([one.type.fake.text for one in each] for each in (schema.arguments, schema.returns))
+def question(item: Break) -> tuple[str, list[str], list[str]]:
+    schema = parse(item.old, recorded=True)
+    types, returns = ([entry.type.fake.text for entry in each] for each in (schema.arguments, schema.returns))
     return schema.name, types, returns
 
 
@@ -73,23 +73,23 @@ def question(one: Break) -> tuple[str, list[str], list[str]]:
 def test_programs_end_as_the_waivers_say(old: str, new: str, tmp_path: Path) -> None:
     asked = broken(new)
     questions, answers = tmp_path / "questions.json", tmp_path / "answers.json"
-    questions.write_text(json.dumps({name: question(one) for name, one in asked.items()}))
+    questions.write_text(json.dumps({name: question(item) for name, item in asked.items()}))
     (tmp_path / "programs").mkdir()
     run(old, "save", questions, tmp_path / "programs")
     run(new, "load", answers, tmp_path / "programs")
-    unsaved, said = json.loads((tmp_path / "programs" / "saved.json").read_text()), json.loads(answers.read_text())
+    unsaved, message = json.loads((tmp_path / "programs" / "saved.json").read_text()), json.loads(answers.read_text())
     for waiver in WAIVERS:
-        found = stated(waiver)
-        if found is None or waiver.since != new:
+        result = stated(waiver)
+        if result is None or waiver.since != new:
             continue
-        covered = [name for name, one in asked.items() if waiver.operators.get(one.operator) == one.change]
+        covered = [name for name, item in asked.items() if waiver.operators.get(item.operator) == item.change]
         saved = [name for name in covered if name not in unsaved]
-        loads = sum(said[name] == "" for name in saved)
+        loads = sum(message[name] == "" for name in saved)
         counts = {"loads": loads, "refuses": len(saved) - loads}
         words = {"it": 1, "them": len(covered)}
         told = dict.fromkeys(counts, 0) | {
             what: words[number] if number in words else int(number)
-            for what, number in re.findall(r"(loads|refuses) (\w+)", found["said"])
+            for what, number in re.findall(r"(loads|refuses) (\w+)", result["said"])
         }
         cannot = UNSAVED.search(" ".join(waiver.evidence.split()))
         assert (told, len(covered) - len(saved)) == (counts, int(cannot[1]) if cannot else 0), waiver.id

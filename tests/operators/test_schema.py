@@ -24,7 +24,9 @@ def test_every_recorded_schema_comes_back_as_it_was_written() -> None:
         assert str(schema) == text
         printed = canonical(schema)
         # 2.13.0 turns alias sets round each time, and prints the defaults of devices in a form that it does not read itself.
-        if "|" not in text and not any(one.default is not None and one.default.kind == "device" for one in schema.arguments):
+        if "|" not in text and not any(
+            argument.default is not None and argument.default.kind == "device" for argument in schema.arguments
+        ):
             assert canonical(parse(printed, recorded=True)) == printed
 
 
@@ -41,9 +43,9 @@ def test_the_parts_of_a_schema() -> None:
     text = "aten::add.out(Tensor self, SymInt[2] dim=1, *, Scalar alpha=1, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
     schema = parse(text)
     assert (schema.name, schema.overload, schema.operator) == ("aten::add", "out", "aten::add.out")
-    assert [one.name for one in schema.arguments] == ["self", "dim", "alpha", "dtype", "out"]
-    assert [one.kwarg_only for one in schema.arguments] == [False, False, True, True, True]
-    assert [one.is_out for one in schema.arguments] == [False, False, False, False, True]
+    assert [argument.name for argument in schema.arguments] == ["self", "dim", "alpha", "dtype", "out"]
+    assert [argument.kwarg_only for argument in schema.arguments] == [False, False, True, True, True]
+    assert [argument.is_out for argument in schema.arguments] == [False, False, False, False, True]
     _, dim, alpha, dtype, out = schema.arguments
     assert (dim.type.text, dim.type.fake.text, dim.size, dim.default) == ("SymInt[]", "int[]", 2, Default("list[int]", (1, 1)))
     assert (dtype.type.text, dtype.type.fake.text) == ("ScalarType?", "int?")
@@ -168,11 +170,14 @@ def test_what_is_parsed_is_printed_and_parsed_again(number: int) -> None:
 def plain(schema: Schema) -> object:
     """A schema without its spellings, and with alias sets in no order."""
 
-    def alias(one: Alias | None) -> object:
-        return one and (frozenset(one.before), frozenset(one.after), one.write, [alias(inner) for inner in one.contained])
+    def alias(item: Alias | None) -> object:
+        return item and (frozenset(item.before), frozenset(item.after), item.write, [alias(inner) for inner in item.contained])
 
     ones = [
-        [(one.name, one.type, one.size, one.default, one.kwarg_only, alias(one.alias)) for one in group]
+        [
+            (argument.name, argument.type, argument.size, argument.default, argument.kwarg_only, alias(argument.alias))
+            for argument in group
+        ]
         for group in (schema.arguments, schema.returns)
     ]
     return schema.operator, ones, schema.is_vararg, schema.is_varret
@@ -204,10 +209,10 @@ def test_any_text_is_a_schema_or_refused(text: str) -> None:
 def test_the_quick_way_reads_what_the_long_one_reads() -> None:
     quick = 0
     for _, text in pairs.recorded():
-        found = read_quickly(text, recorded=True)
-        if found is not None:
+        result = read_quickly(text, recorded=True)
+        if result is not None:
             quick += 1
-            assert found == Parser(text, recorded=True).schema()
+            assert result == Parser(text, recorded=True).schema()
     assert quick > 9_000
 
 

@@ -18,15 +18,15 @@ GENERATOR = "Generator?"
 
 def graph(operator: str, types: list[str], returns: list[str]) -> str:
     """The program, as a graph in text."""
-    inputs = ", ".join(f"%a{at} : {one}" for at, one in enumerate(types) if one != GENERATOR)
-    lines = [f"  %a{at} : NoneType = prim::Constant()" for at, one in enumerate(types) if one == GENERATOR]
+    inputs = ", ".join(f"%a{at} : {type_}" for at, type_ in enumerate(types) if type_ != GENERATOR)
+    lines = [f"  %a{at} : NoneType = prim::Constant()" for at, type_ in enumerate(types) if type_ == GENERATOR]
     call = f"{operator}({', '.join(f'%a{at}' for at in range(len(types)))})"
     if not returns:
         lines += [f"  {call}", "  %r : NoneType = prim::Constant()"]
     elif len(returns) == 1:
         lines += [f"  %r : {returns[0]} = {call}"]
     else:
-        several = ", ".join(f"%r{at} : {one}" for at, one in enumerate(returns))
+        several = ", ".join(f"%r{at} : {item}" for at, item in enumerate(returns))
         together = ", ".join(f"%r{at}" for at in range(len(returns)))
         lines += [f"  {several} = {call}", f"  %r : ({', '.join(returns)}) = prim::TupleConstruct({together})"]
     return "\n".join([f"graph({inputs}):", *lines, "  return (%r)", ""])
@@ -46,14 +46,14 @@ def save(torch: Any, questions: Path, folder: Path) -> None:
 
 def load(torch: Any, answers: Path, folder: Path) -> None:
     """Load every program."""
-    said = {}
+    messages = {}
     for path in sorted(folder.glob("*.pt")):
         try:
             torch.jit.load(str(path))
-            said[path.stem] = ""
+            messages[path.stem] = ""
         except Exception as error:  # noqa: BLE001 - whatever the release says
-            said[path.stem] = str(error) or "refused"
-    answers.write_text(json.dumps(said))
+            messages[path.stem] = str(error) or "refused"
+    answers.write_text(json.dumps(messages))
 
 
 if __name__ == "__main__":

@@ -44,19 +44,19 @@ def read(data: bytes | memoryview, **options: Any) -> Any:
     return unpickle(data, where="file, record", **options).value
 
 
-def same(found: Any, expected: Any) -> bool:
+def same(value: Any, expected: Any) -> bool:
     """Equal, of equal types all the way down, bit by bit for floats."""
-    if type(found) is not type(expected):
+    if type(value) is not type(expected):
         return False
     if isinstance(expected, float):
-        return struct.pack("<d", found) == struct.pack("<d", expected)
+        return struct.pack("<d", value) == struct.pack("<d", expected)
     if isinstance(expected, complex):
-        return same(found.real, expected.real) and same(found.imag, expected.imag)
+        return same(value.real, expected.real) and same(value.imag, expected.imag)
     if isinstance(expected, (list, tuple)):
-        return len(found) == len(expected) and all(map(same, found, expected))
+        return len(value) == len(expected) and all(map(same, value, expected))
     if isinstance(expected, dict):
-        return same(list(found), list(expected)) and same(list(found.values()), list(expected.values()))
-    return bool(found == expected)
+        return same(list(value), list(expected)) and same(list(value.values()), list(expected.values()))
+    return bool(value == expected)
 
 
 SCALARS = (
@@ -80,10 +80,10 @@ VALUES = st.recursive(
 @given(VALUES, st.sampled_from(PROTOCOLS))
 def test_plain_values_come_out_as_python_gives_them(value: Any, protocol: int) -> None:
     data = pickle.dumps(value, protocol)
-    found = unpickle(data + b"rest", where="file")
-    assert same(found.value, pickle.loads(data))
-    assert found.end == len(data)
-    assert found.protocol == (protocol if protocol >= 2 else 0)
+    unpickled = unpickle(data + b"rest", where="file")
+    assert same(unpickled.value, pickle.loads(data))
+    assert unpickled.end == len(data)
+    assert unpickled.protocol == (protocol if protocol >= 2 else 0)
 
 
 @given(st.lists(st.text(min_size=50) | st.integers() | st.binary(min_size=100), max_size=40), st.sampled_from(PROTOCOLS))
@@ -92,9 +92,9 @@ def test_views_are_read_in_pieces(value: list[Any], protocol: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(machine_module, "WINDOW", 64)
         patched.setattr(machine_module, "STRIDE", 16)
-        found = unpickle(memoryview(b"before" + data + b"behind"), 6, where="file")
-    assert same(found.value, value)
-    assert found.end == len(data) + 6
+        unpickled = unpickle(memoryview(b"before" + data + b"behind"), 6, where="file")
+    assert same(unpickled.value, value)
+    assert unpickled.end == len(data) + 6
 
 
 def test_storages_behind_a_pickle_are_not_copied(tmp_path: Any) -> None:
@@ -112,13 +112,13 @@ def test_what_is_shared_stays_shared_and_what_contains_itself_does() -> None:
     value: dict[str, Any] = {"a": inner, "b": inner}
     inner.append(value)
     for protocol in PROTOCOLS:
-        found = read(pickle.dumps(value, protocol))
-        assert found["a"] is found["b"]
-        assert found["a"][0] is found
+        result = read(pickle.dumps(value, protocol))
+        assert result["a"] is result["b"]
+        assert result["a"][0] is result
 
 
 def test_every_opcode_of_python_is_known() -> None:
-    assert {ord(one.code): one.name for one in pickletools.opcodes} == OPCODES
+    assert {ord(opcode.code): opcode.name for opcode in pickletools.opcodes} == OPCODES
     assert set(OPCODES.values()) >= CORE
 
 
@@ -126,8 +126,8 @@ def test_every_opcode_of_python_is_known() -> None:
 def test_containers_of_the_standard_library(protocol: int) -> None:
     ordered: Any = collections.OrderedDict([("a", 1)])
     ordered._metadata = {"version": 1}
-    found = read(pickle.dumps(ordered, protocol))
-    assert (type(found), found, found.type, found.state) == (
+    result = read(pickle.dumps(ordered, protocol))
+    assert (type(result), result, result.type, result.state) == (
         Dict, {"a": 1}, Global("collections", "OrderedDict"), {"_metadata": {"version": 1}},
     )  # fmt: skip
     counted = read(pickle.dumps(collections.Counter("aab"), protocol))
@@ -139,8 +139,8 @@ def test_containers_of_the_standard_library(protocol: int) -> None:
     deque = read(pickle.dumps(collections.deque([1, 2], 5), protocol))
     assert type(deque) is Deque
     assert (list(deque), deque.maxlen) == ([1, 2], 5)
-    found = read(pickle.dumps(slice(1, None, 2), protocol))
-    assert found == slice(1, None, 2)
+    result = read(pickle.dumps(slice(1, None, 2), protocol))
+    assert result == slice(1, None, 2)
 
 
 class Mine:
@@ -154,9 +154,14 @@ class MyList(list[Any]):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_objects_of_unknown_classes_are_described(protocol: int) -> None:
-    found = read(pickle.dumps(Mine(), protocol))
-    assert type(found) is Described
-    assert (found.kind, found.target, found.args, found.state) == ("newobj", Global(__name__, "Mine"), (), {"a": 1})
+    described = read(pickle.dumps(Mine(), protocol))
+    assert type(described) is Described
+    assert (described.kind, described.target, described.args, described.state) == (
+        "newobj",
+        Global(__name__, "Mine"),
+        (),
+        {"a": 1},
+    )
     listed = read(pickle.dumps(MyList([1, 2]), protocol))
     assert listed.items == [1, 2] or listed.args == ([1, 2],)
     fraction = read(pickle.dumps(fractions.Fraction(1, 3), protocol))
@@ -165,10 +170,10 @@ def test_objects_of_unknown_classes_are_described(protocol: int) -> None:
 
 
 def test_classes_of_old_are_instances() -> None:
-    made = read(b"(iname\nClass\np0\n(dp1\nS'a'\np2\nI1\nsb.")
-    assert (made.kind, made.target.path, made.state) == ("instance", "name.Class", {"a": 1})
-    made = read(b"(cname\nClass\nI5\no.")
-    assert (made.kind, made.args) == ("instance", (5,))
+    described = read(b"(iname\nClass\np0\n(dp1\nS'a'\np2\nI1\nsb.")
+    assert (described.kind, described.target.path, described.state) == ("instance", "name.Class", {"a": 1})
+    described = read(b"(cname\nClass\nI5\no.")
+    assert (described.kind, described.args) == ("instance", (5,))
 
 
 def test_names_of_python_2_are_translated() -> None:
@@ -198,8 +203,8 @@ V2 = STORAGE.replace(b"((", b"(", 1) + b"K\x00K\x02K\x03\x86K\x03K\x01\x86\x89cc
 
 
 def test_a_tensor() -> None:
-    found = unpickle(call("torch._utils._rebuild_tensor_v2", V2), where="file")
-    tensor = found.value
+    unpickled = unpickle(call("torch._utils._rebuild_tensor_v2", V2), where="file")
+    tensor = unpickled.value
     assert type(tensor) is Tensor
     assert (tensor.dtype, tensor.shape, tensor.strides, tensor.offset) == ("float32", (2, 3), (3, 1), 0)
     assert (tensor.device, tensor.layout, tensor.requires_grad, tensor.parameter) == ("cpu", "strided", False, False)
@@ -207,9 +212,9 @@ def test_a_tensor() -> None:
     storage = tensor.storage
     assert storage is not None
     assert (storage.type_name, storage.key, storage.numel, storage.nbytes) == ("torch.FloatStorage", "0", 6, 24)
-    assert found.storages == (storage,)
-    assert found.arities == {("torch._utils._rebuild_tensor_v2", 6)}
-    assert [one.path for one in found.globals] == [
+    assert unpickled.storages == (storage,)
+    assert unpickled.arities == {("torch._utils._rebuild_tensor_v2", 6)}
+    assert [global_.path for global_ in unpickled.globals] == [
         "torch._utils._rebuild_tensor_v2", "torch.FloatStorage", "collections.OrderedDict",
     ]  # fmt: skip
 
@@ -245,22 +250,22 @@ def test_a_parameter_and_a_subclass() -> None:
 def test_sparse_tensors() -> None:
     inner = call("torch._utils._rebuild_tensor_v2", V2)[2:-1]
     layout = b"ctorch.serialization\n_get_layout\n(X\x10\0\0\0torch.sparse_cootR"
-    found = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner + inner + b"K\x05\x85\x88t"))
-    assert (found.layout, found.shape, found.parts["coalesced"], found.dtype) == ("sparse_coo", (5,), True, "float32")
+    tensor = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner + inner + b"K\x05\x85\x88t"))
+    assert (tensor.layout, tensor.shape, tensor.parts["coalesced"], tensor.dtype) == ("sparse_coo", (5,), True, "float32")
     layout = layout.replace(b"coo", b"bsc")
-    found = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
-    assert (found.layout, list(found.parts)) == ("sparse_bsc", ["ccol_indices", "row_indices", "values"])
+    tensor = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
+    assert (tensor.layout, list(tensor.parts)) == ("sparse_bsc", ["ccol_indices", "row_indices", "values"])
     layout = layout.replace(b"bsc", b"csr")
-    found = read(call("torch._utils._rebuild_sparse_csr_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
-    assert list(found.parts) == ["crow_indices", "col_indices", "values"]
+    tensor = read(call("torch._utils._rebuild_sparse_csr_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
+    assert list(tensor.parts) == ["crow_indices", "col_indices", "values"]
 
 
 def test_quantized_tensors() -> None:
     storage = V2.replace(b"FloatS", b"QInt8S").split(b"ccollections")[0][:-1]
-    found = read(call("torch._utils._rebuild_qtensor", storage + b"(ctorch\nper_tensor_affine\nG?\xe0\0\0\0\0\0\0K\x03t\x89}"))
-    assert (found.dtype, found.quantizer) == ("qint8", ("per_tensor_affine", 0.5, 3))
-    found = read(call("torch._utils._rebuild_qtensor", storage + b"G?\xe0\0\0\0\0\0\0K\x03\x88}"))
-    assert (found.quantizer, found.requires_grad) == (("per_tensor_affine", 0.5, 3), True)
+    tensor = read(call("torch._utils._rebuild_qtensor", storage + b"(ctorch\nper_tensor_affine\nG?\xe0\0\0\0\0\0\0K\x03t\x89}"))
+    assert (tensor.dtype, tensor.quantizer) == ("qint8", ("per_tensor_affine", 0.5, 3))
+    tensor = read(call("torch._utils._rebuild_qtensor", storage + b"G?\xe0\0\0\0\0\0\0K\x03\x88}"))
+    assert (tensor.quantizer, tensor.requires_grad) == (("per_tensor_affine", 0.5, 3), True)
 
 
 def test_tensors_without_a_storage() -> None:
@@ -281,24 +286,31 @@ def test_tensors_without_a_storage() -> None:
 def test_storages_of_streams_and_their_parts() -> None:
     pid = b"(X\x07\0\0\0storagectorch.cuda\nHalfStorage\nX\x01\0\0\x00aX\x06\0\0\0cuda:0K\x0a%stQ"
     assert read(pid.replace(b"%s", b"N") + b".").location == "cuda:0"
-    found = unpickle(pid.replace(b"%s", b"X\x01\0\0\0bK\x02K\x03\x87") + b".", where="file")
-    view = found.value
+    result = unpickle(pid.replace(b"%s", b"X\x01\0\0\0bK\x02K\x03\x87") + b".", where="file")
+    view = result.value
     assert type(view) is Storage
-    assert (view.key, view.offset, view.numel, view.nbytes, view.root) == ("b", 2, 3, 6, found.storages[0])
+    assert (view.key, view.offset, view.numel, view.nbytes, view.root) == ("b", 2, 3, 6, result.storages[0])
 
 
 def test_one_storage_for_one_key() -> None:
     assert len(unpickle(b"(" + STORAGE[1:] + STORAGE[1:] + b"l.", where="file").storages) == 1
     other = STORAGE[1:].replace(b"Float", b"Int")
-    assert [one.dtype for one in unpickle(b"(" + STORAGE[1:] + other + b"l.", where="file").storages] == ["float32", "int32"]
+    assert [storage.dtype for storage in unpickle(b"(" + STORAGE[1:] + other + b"l.", where="file").storages] == [
+        "float32",
+        "int32",
+    ]
 
 
 def test_other_persistent_ids() -> None:
-    found = unpickle(b"(X\x06\0\0\0modulecm\nC\nX\x04\0\0\0fileX\x04\0\0\0texttQ)\x81.", where="file")
-    assert (found.value.target, type(found.sources[0]), found.sources[0].source) == (Global("m", "C"), ModuleSource, "text")
-    found = unpickle(b"(X\x0e\0\0\0reduce_packageK\x01tQ.", where="file")
-    assert type(found.value) is PersistentId
-    assert found.value.pid == ("reduce_package", 1)
+    unpickled = unpickle(b"(X\x06\0\0\0modulecm\nC\nX\x04\0\0\0fileX\x04\0\0\0texttQ)\x81.", where="file")
+    assert (unpickled.value.target, type(unpickled.sources[0]), unpickled.sources[0].source) == (
+        Global("m", "C"),
+        ModuleSource,
+        "text",
+    )
+    unpickled = unpickle(b"(X\x0e\0\0\0reduce_packageK\x01tQ.", where="file")
+    assert type(unpickled.value) is PersistentId
+    assert unpickled.value.pid == ("reduce_package", 1)
     assert type(read(b"P12\n.")) is PersistentId
     assert read(b"P12\n.", persistent=int) == 12
     assert read(b"K\x05Q.", persistent=lambda pid: pid + 1) == 6
@@ -378,9 +390,9 @@ def test_errors_around_the_memo_say_where(
     data: bytes, code: str, offset: int, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine_module, "WINDOW", piece)
-    for one in (data, memoryview(data)):
+    for item in (data, memoryview(data)):
         with pytest.raises(Corrupt, match=rf"^file, record, offset {offset}: ") as raised:
-            read(one)
+            read(item)
         assert raised.value.code == code
 
 

@@ -52,10 +52,10 @@ def test_a_call_of_what_does_harm_is_described_and_named(module: str, name: str,
     named = f"c{module}\n{name}\n".encode() if protocol < 4 else (
         b"\x8c" + bytes([len(module)]) + module.encode() + b"\x8c" + bytes([len(name)]) + name.encode() + b"\x93"
     )  # fmt: skip
-    found = read((b"\x80" + bytes([protocol]) if protocol else b"") + named + b"(X\x07\0\0\0echo hitR.")
-    assert type(found.value) is Described
-    assert (found.value.kind, found.value.args) == ("reduce", ("echo hi",))
-    reason = dangerous(found.globals[0])
+    unpickled = read((b"\x80" + bytes([protocol]) if protocol else b"") + named + b"(X\x07\0\0\0echo hitR.")
+    assert type(unpickled.value) is Described
+    assert (unpickled.value.kind, unpickled.value.args) == ("reduce", ("echo hi",))
+    reason = dangerous(unpickled.globals[0])
     assert reason is not None or module == "__builtin__"  # protocol 4 knows no names of Python 2
 
 
@@ -66,8 +66,8 @@ def test_what_is_known_to_be_harmless_is_not_called_dangerous() -> None:
 
 
 def test_a_call_of_what_a_call_gives() -> None:
-    found = read(b"cbuiltins\ngetattr\n(cos\nX\0\0\0\0tR(X\x02\0\0\0lstRK\x01\x85R.".replace(b"cos\n", b"cos\nfork\n"))
-    assert found.value.target.target.target == Global("builtins", "getattr")
+    result = read(b"cbuiltins\ngetattr\n(cos\nX\0\0\0\0tR(X\x02\0\0\0lstRK\x01\x85R.".replace(b"cos\n", b"cos\nfork\n"))
+    assert result.value.target.target.target == Global("builtins", "getattr")
 
 
 def test_extensions_are_refused_though_the_process_has_registered_them() -> None:
@@ -107,9 +107,9 @@ def test_storages_that_cannot_be(data: bytes) -> None:
 
 @pytest.mark.parametrize("pid", [b"N", b"]", b"cos\nsystem\n(tR", b"))\x86\x85", b")", b"}", b"(X\x07\0\0\0storagel", b"(}NNNt"])
 def test_persistent_ids_of_anything_else_mean_nothing(pid: bytes) -> None:
-    found = read(pid + b"Q.")
-    assert type(found.value).__name__ == "PersistentId"
-    assert [event.kind for event in found.events][-1] == "persistent"
+    unpickled = read(pid + b"Q.")
+    assert type(unpickled.value).__name__ == "PersistentId"
+    assert [event.kind for event in unpickled.events][-1] == "persistent"
 
 
 @pytest.mark.parametrize("data", [b"NX\x01\0\0\0a\x93.", b"X\x01\0\0\0aK\x01\x93.", b"K\x01K\x02\x93.", b"(l(l\x93."])
@@ -119,15 +119,15 @@ def test_globals_that_are_named_by_no_texts(data: bytes) -> None:
 
 
 def test_a_global_that_is_named_out_of_the_memo() -> None:
-    found = read(b"\x80\x04\x8c\x06system\x94\x8c\x02os\x94h\1h\0\x93\x8c\x01x\x85R.")
-    assert found.value.target == Global("os", "system")
+    result = read(b"\x80\x04\x8c\x06system\x94\x8c\x02os\x94h\1h\0\x93\x8c\x01x\x85R.")
+    assert result.value.target == Global("os", "system")
 
 
 def test_billions_of_laughs_stay_small() -> None:
     laughs = b"]q\0" + b"".join(b"](" + b"h" + bytes([n]) + b"h" + bytes([n]) + b"eq" + bytes([n + 1]) for n in range(100)) + b"."
-    found = read(laughs)
-    assert sum(1 for _ in walk(found.value)) == 101
-    assert list(tensors(found.value)) == []
+    result = read(laughs)
+    assert sum(1 for _ in walk(result.value)) == 101
+    assert list(tensors(result.value)) == []
 
 
 @pytest.mark.parametrize("data", [
@@ -183,8 +183,8 @@ def test_nesting_is_bounded_and_freed(data: bytes) -> None:
     assert raised.value.code == "too-deep"
     del raised
     gc.collect()
-    found = unpickle(data, where="file", limits=PLENTY)
-    del found  # without the C stack
+    result = unpickle(data, where="file", limits=PLENTY)
+    del result  # without the C stack
     gc.collect()
     assert time.perf_counter() - started < 60
 
@@ -335,10 +335,10 @@ def test_opcodes_in_any_order_raise_nothing_of_ours(pieces: list[bytes]) -> None
 
 def attempt(data: bytes) -> None:
     try:
-        found = read(data)
+        unpickled = read(data)
     except ArchiveError:
         return
-    assert found.end <= len(data)
-    for count, (_, part) in enumerate(walk(found.value)):
+    assert unpickled.end <= len(data)
+    for count, (_, part) in enumerate(walk(unpickled.value)):
         repr(type(part))
         assert count <= 10 * len(data) + 10

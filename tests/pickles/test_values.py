@@ -20,20 +20,20 @@ def test_each_object_comes_once_with_the_path_to_it() -> None:
 
 
 def test_parts_of_descriptions_and_keys_that_are_values_are_walked() -> None:
-    found = unpickle(b"cm\nC\n)\x81}(X\1\0\0\0a]ub.", where="file").value
-    assert [path for path, _ in walk(found)] == [(), ("target",), ("args",), ("state",), ("state", "a")]
+    result = unpickle(b"cm\nC\n)\x81}(X\1\0\0\0a]ub.", where="file").value
+    assert [path for path, _ in walk(result)] == [(), ("target",), ("args",), ("state",), ("state", "a")]
     assert [path for path, _ in walk({(1, "x"): None})] == [(), ("key",), ("key", 0), ("key", 1), ((1, "x"),)]
 
 
 def test_tensors_are_found_with_their_paths_and_not_within_tensors() -> None:
     tensor = call("torch._utils._rebuild_tensor_v2", V2)[2:-1]
-    found = unpickle(b"\x80\x02}(X\1\0\0\0a" + tensor + b"q\0X\1\0\0\0b]h\0aX\1\0\0\0c(" + tensor + b"lu.", where="file").value
-    assert [path for path, _ in tensors(found)] == [("a",), ("c", 0)]
+    result = unpickle(b"\x80\x02}(X\1\0\0\0a" + tensor + b"q\0X\1\0\0\0b]h\0aX\1\0\0\0c(" + tensor + b"lu.", where="file").value
+    assert [path for path, _ in tensors(result)] == [("a",), ("c", 0)]
     layout = b"ctorch.serialization\n_get_layout\n(X\x10\0\0\0torch.sparse_cootR"
     sparse = unpickle(
         call("torch._utils._rebuild_sparse_tensor", layout + b"(" + tensor + tensor + b"K\x05\x85t"), where="file"
     ).value
-    assert [found.layout for _, found in tensors(sparse)] == ["sparse_coo"]
+    assert [outcome.layout for _, outcome in tensors(sparse)] == ["sparse_coo"]
 
 
 def test_depth_counts_as_a_reader_meets_it() -> None:

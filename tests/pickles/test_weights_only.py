@@ -51,9 +51,9 @@ def _nothing_added() -> Iterator[None]:
 
 
 def said(data: bytes, rules: RestrictedUnpickler = NEW, **options: Any) -> tuple[str, str] | None:
-    found = refusal(unpickle(data, where="file"), rules, **options)
-    assert refusals(unpickle(data, where="file"), (rules,), **options) == (found,)
-    return (found.code, found.subject) if found else None
+    result = refusal(unpickle(data, where="file"), rules, **options)
+    assert refusals(unpickle(data, where="file"), (rules,), **options) == (result,)
+    return (result.code, result.subject) if result else None
 
 
 @pytest.mark.parametrize(("data", "new", "middle", "old"), [
@@ -100,8 +100,8 @@ def test_archives_that_are_no_checkpoints() -> None:
 
 def test_the_pickles_of_a_stream_are_asked_in_order() -> None:
     parts = [unpickle(data, where="file") for data in (b"N.", b"ca\nb\n.", b"cc\nd\n.")]
-    found = refusals(parts, (NEW, OLD))
-    assert [one.subject for one in found if one] == ["a.b", "a.b"]
+    result = refusals(parts, (NEW, OLD))
+    assert [item.subject for item in result if item] == ["a.b", "a.b"]
 
 
 FRACTION = b"\x80\x02cfractions\nFraction\nX\3\0\0\x001/3\x85R."
@@ -126,10 +126,10 @@ def test_safe_globals_are_added_listed_scoped_and_cleared() -> None:
 
 
 def test_what_is_safe_may_be_made_and_set() -> None:
-    made = b"\x80\x02cm\nMine\n)\x81}b."
+    result = b"\x80\x02cm\nMine\n)\x81}b."
     with safe_globals(["m.Mine"]):
-        assert said(made) is None
-        assert said(made, MIDDLE) is None
+        assert said(result) is None
+        assert said(result, MIDDLE) is None
         appended = b"\x80\x02cm\nMine\n)\x81Na."
         assert said(appended) == ("append", "m.Mine")
         assert said(appended, NEW._replace(appends_safe=True)) is None
@@ -220,7 +220,7 @@ def _torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_torch")
 def test_subclasses_of_tensor_are_harmless_under_three_conditions() -> None:
-    harmless = [name for name, one in globals().items() if isinstance(one, Meta) and harmless_subclass(__name__, name)]
+    harmless = [name for name, global_ in globals().items() if isinstance(global_, Meta) and harmless_subclass(__name__, name)]
     assert harmless == ["Plain"]
     assert not harmless_subclass("not_imported", "Plain")
     assert not harmless_subclass(__name__, "Outer")

@@ -29,14 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
     over: dict[str, set[str]] = {"waivers": set(), "families": set(), "options": set(), "recipes": set(), "readers": set()}
     with uncollected():
         planter = Planter(gather(place, place.policy(), as_of=None))
-        for one in planter.campaign(Random(asked.seed), asked.count):
-            counts[one.kind, bool(one.noticed)] += 1
-            fixture = one.cell.fixture
-            found = (one.cell.block.waiver, fixture.family, one.cell.options.id, fixture.recipe, one.reader)
-            for names, name in zip(over.values(), found, strict=True):
+        for tried in planter.campaign(Random(asked.seed), asked.count):
+            counts[tried.kind, bool(tried.noticed)] += 1
+            fixture = tried.cell.fixture
+            result = (tried.cell.block.waiver, fixture.family, tried.cell.options.id, fixture.recipe, tried.reader)
+            for names, name in zip(over.values(), result, strict=True):
                 names.add(name)
-            if not one.noticed:
-                print(f"not noticed: {one}", flush=True)
+            if not tried.noticed:
+                print(f"not noticed: {tried}", flush=True)
     for kind in KINDS:
         print(f"{kind:<26} {counts[kind, True]:>6} of {counts[kind, True] + counts[kind, False]:>6} noticed")
     missed = sum(count for (_, noticed), count in counts.items() if not noticed)

@@ -45,8 +45,12 @@ class Judged:
             return set(self.stderr.splitlines())
         report = json.loads(self.stdout)
         return {
-            *(f"{one['id']} × {one['count']}: {one['cause']}" for one in report["findings"] if one["verdict"] == "fail"),
-            *(f"{one['what']} × {one['count']}: {one['reason']}" for one in report["not_checked"]),
+            *(
+                f"{finding['id']} × {finding['count']}: {finding['cause']}"
+                for finding in report["findings"]
+                if finding["verdict"] == "fail"
+            ),
+            *(f"{item['what']} × {item['count']}: {item['reason']}" for item in report["not_checked"]),
         }
 
 

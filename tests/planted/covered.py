@@ -83,8 +83,8 @@ class Cell:
     @property
     def result(self) -> dict[str, Any]:
         """What the reader computed, to be changed."""
-        made: dict[str, Any] = copy.deepcopy(self.observation.own_result(self.fixture.golden))
-        return made
+        results: dict[str, Any] = copy.deepcopy(self.observation.own_result(self.fixture.golden))
+        return results
 
     def said(self, reply: Reply) -> Observation:
         """What is observed of another reply of the reader."""
@@ -130,14 +130,14 @@ class Planter:
         accepted = evidence.policy.accepted
         assert accepted is not None, "evidence without a lock of waivers covers nothing"
         self.evidence, self.accepted = evidence, accepted
-        self._lines = {(fixture.id, options.id): (fixture, options, found) for fixture, options, found in evidence.lines()}
+        self._lines = {(fixture.id, options.id): (fixture, options, result) for fixture, options, result in evidence.lines()}
         self._options = {options.id: options for options in evidence.policy.options}
         self._by_waiver: dict[str, list[Block]] = {}
         for block in accepted.blocks:
             self._by_waiver.setdefault(block.waiver, []).append(block)
         self._locks: dict[tuple[str, str], Accepted] = {}
         self._green: set[str] = set()
-        self._rules = tuple(one for one in evidence.policy.rules if one.id in RULES)
+        self._rules = tuple(rule for rule in evidence.policy.rules if rule.id in RULES)
 
     @cached_property
     def _recorded(self) -> dict[str, int]:
@@ -155,8 +155,8 @@ class Planter:
         reader = random.choice(self.accepted.known.of(readers))
         at = self._recorded[reader]
         place = (f"{release_folder(wrote)}/{random.choice(block.recipes)}", block.options)
-        fixture, options, found = self._lines[place]
-        seen = next(one for one, bits in found if bits >> at & 1)
+        fixture, options, result = self._lines[place]
+        seen = next(item for item, bits in result if bits >> at & 1)
         others = self.evidence.wordings.others(fixture, seen, reader)
         return Cell(fixture, options, seen, 1 << at, self.evidence.outcome(fixture, seen, others=others), block)
 
@@ -164,12 +164,12 @@ class Planter:
         """A covered cell with another accepted difference, of the same recipe where values differ; None where there is none."""
         valued = cell.outcome in VALUED
 
-        def fits(one: Block) -> bool:
-            if (one.outcome, one.digest) == (cell.block.outcome, cell.block.digest):
+        def fits(item: Block) -> bool:
+            if (item.outcome, item.digest) == (cell.block.outcome, cell.block.digest):
                 return False
-            return not valued or (one.outcome in VALUED and cell.fixture.recipe in one.recipes)
+            return not valued or (item.outcome in VALUED and cell.fixture.recipe in item.recipes)
 
-        blocks = [one for one in self.accepted.blocks if fits(one)]
+        blocks = [item for item in self.accepted.blocks if fits(item)]
         if not blocks:
             return None
         block = random.choice(blocks)
@@ -190,9 +190,9 @@ class Planter:
                 held.append((fixture, options, (lines or {}).get(options.id, line[2])))
         policy = replace(self.evidence.policy, accepted=self._lock(fixture), rules=self._rules)
         manifests = tuple(
-            replace(one, fixtures=(fixture,), not_writable=())
-            for one in self.evidence.corpus.manifests
-            if one.release == fixture.release
+            replace(manifest, fixtures=(fixture,), not_writable=())
+            for manifest in self.evidence.corpus.manifests
+            if manifest.release == fixture.release
         )
         alone = Alone(
             policy,
@@ -246,7 +246,7 @@ class Planter:
             red = self.judged(cell.fixture)
             assert red == [], f"{cell.fixture.id} is red before anything is planted: {red}"
             self._green.add(cell.fixture.id)
-        others = [(one, bits & ~cell.reader) for one, bits in line if bits & ~cell.reader]
+        others = [(item, bits & ~cell.reader) for item, bits in line if bits & ~cell.reader]
         red = self.judged(cell.fixture, {cell.options.id: [*others, (seen, cell.reader)]})
         name = self.evidence.readers.first(cell.reader).name
         return Tried(kind, cell, seen, name, "; ".join(red[:2]))
@@ -255,10 +255,10 @@ class Planter:
         """So many plants."""
         planted = 0
         while planted < count:
-            one = self.plant(random)
-            if one is not None:
+            item = self.plant(random)
+            if item is not None:
                 planted += 1
-                yield one
+                yield item
 
 
 # ---------------------------------------------------------------------------------------------------------- kinds of changes
@@ -290,11 +290,11 @@ def _tensors(value: Any) -> Iterator[dict[str, Any]]:
         if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
             yield value["tensor"]
         else:
-            for one in value.values():
-                yield from _tensors(one)
+            for item in value.values():
+                yield from _tensors(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _tensors(one)
+        for item in value:
+            yield from _tensors(item)
 
 
 def _some_tensor(random: Random, cell: Cell) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -302,16 +302,16 @@ def _some_tensor(random: Random, cell: Cell) -> tuple[dict[str, Any], dict[str, 
     if cell.outcome not in VALUED or not cell.observation.departures:
         return None
     result = cell.result
-    found = [one for part in _compared(cell, result) for one in _tensors(part) if one["bytes"]]
-    return (random.choice(found), result) if found else None
+    results = [tensor for part in _compared(cell, result) for tensor in _tensors(part) if tensor["bytes"]]
+    return (random.choice(results), result) if results else None
 
 
 def other_bits(random: Random, cell: Cell, _: Planter) -> Reply | None:
     """Another value in one element of a tensor, far from the one that was there."""
-    found = _some_tensor(random, cell)
-    if found is None:
+    outcome = _some_tensor(random, cell)
+    if outcome is None:
         return None
-    tensor, result = found
+    tensor, result = outcome
     data = bytearray(base64.b64decode(tensor["bytes"]))
     count = 1
     for length in tensor["shape"]:
@@ -327,20 +327,20 @@ def other_bits(random: Random, cell: Cell, _: Planter) -> Reply | None:
 
 def other_dtype(random: Random, cell: Cell, _: Planter) -> Reply | None:
     """The same bytes under another dtype."""
-    found = _some_tensor(random, cell)
-    if found is None or found[0]["dtype"] not in OF_THE_SAME_SIZE:
+    outcome = _some_tensor(random, cell)
+    if outcome is None or outcome[0]["dtype"] not in OF_THE_SAME_SIZE:
         return None
-    tensor, result = found
+    tensor, result = outcome
     tensor["dtype"] = OF_THE_SAME_SIZE[tensor["dtype"]]
     return {"result": result}
 
 
 def reshaped(result: dict[str, Any]) -> dict[str, Any]:
     """A result with one dimension more in every tensor."""
-    made = copy.deepcopy(result)
-    for tensor in _tensors(made):
+    product = copy.deepcopy(result)
+    for tensor in _tensors(product):
         _reshape(tensor)
-    return made
+    return product
 
 
 def _reshape(tensor: dict[str, Any]) -> None:
@@ -351,10 +351,10 @@ def _reshape(tensor: dict[str, Any]) -> None:
 
 def other_shape(random: Random, cell: Cell, _: Planter) -> Reply | None:
     """One dimension more."""
-    found = _some_tensor(random, cell)
-    if found is None:
+    outcome = _some_tensor(random, cell)
+    if outcome is None:
         return None
-    tensor, result = found
+    tensor, result = outcome
     _reshape(tensor)
     return {"result": result}
 
@@ -382,9 +382,9 @@ def _grave(cell: Cell, wanted: dict[str, Any], given: dict[str, Any]) -> bool:
     """Whether a call differs far beyond any tolerance: raises, or gives another type, dtype or shape."""
     if "error" in given or "error" in wanted:
         return ("error" in given) is not ("error" in wanted)
-    one = {"state": None, "state_after": None, "calls": [{"first": wanted, "second": wanted}]}
+    items = {"state": None, "state_after": None, "calls": [{"first": wanted, "second": wanted}]}
     other = {"state": None, "state_after": None, "calls": [{"first": given, "second": given}]}
-    kinds = {difference["kind"] for difference in compare(one, other).extent}
+    kinds = {difference["kind"] for difference in compare(items, other).extent}
     return bool(kinds & {"type", "dtype", "shape", "keys"})
 
 
@@ -491,7 +491,7 @@ def refused(_: Random, cell: Cell, __: Planter) -> Reply | None:
 
 def died(random: Random, cell: Cell, _: Planter) -> Reply | None:
     """Died, or died of another signal."""
-    signal = random.choice([one for one in SIGNALS if one != cell.observation.signal])
+    signal = random.choice([item for item in SIGNALS if item != cell.observation.signal])
     return _death(cell, signal=signal)
 
 
@@ -536,16 +536,16 @@ def swapped(random: Random, cell: Cell, planter: Planter) -> Reply | Observation
     mine, theirs = cell.result, other.result
     if mine.keys() != theirs.keys() or len(mine.get("calls", ())) != len(theirs.get("calls", ())):
         return None
-    said = cell.said({"result": theirs})
-    near = replace(said, **_facts(compare(mine, theirs)))
+    message = cell.said({"result": theirs})
+    near = replace(message, **_facts(compare(mine, theirs)))
     same = planter.evidence.outcome(cell.fixture, near) in {Outcome.SAME, Outcome.CLOSE}
     if same and _texts(cell, mine) == _texts(cell, theirs):
         return None  # the same result, of another golden
     return {"result": theirs}
 
 
-def _facts(found: Any) -> dict[str, Any]:
-    return {"result": found.result, "extent": found.extent, "count": found.count, "errors": found.errors}
+def _facts(value: Any) -> dict[str, Any]:
+    return {"result": value.result, "extent": value.extent, "count": value.count, "errors": value.errors}
 
 
 def _texts(cell: Cell, result: dict[str, Any]) -> list[tuple[str, str]]:
@@ -553,8 +553,8 @@ def _texts(cell: Cell, result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 KINDS: Final[dict[str, Change]] = {
-    one.__name__.replace("_", " "): one
-    for one in (
+    item.__name__.replace("_", " "): item
+    for item in (
         other_bits, other_dtype, other_shape, one_call_mended, a_call_raises, other_error_class, other_error_text, other_word_of_the_error,
         refused, died, died_elsewhere, timed_out, mended, settled, swapped,
     )

@@ -31,14 +31,14 @@ def small(small_tree: Path) -> Planter:
     return planter_of(small_tree)
 
 
-def whole(planter: Planter, one: Tried) -> int:
+def whole(planter: Planter, tried: Tried) -> int:
     """The exit status of judging all evidence, with one plant in it."""
     held = []
     for fixture, options, line in planter.evidence.lines():
         seen = line
-        if (fixture.id, options.id) == one.planted.cell:
-            kept = [(observation, bits & ~one.cell.reader) for observation, bits in line if bits & ~one.cell.reader]
-            seen = [*kept, (one.planted, one.cell.reader)]
+        if (fixture.id, options.id) == tried.planted.cell:
+            kept = [(observation, bits & ~tried.cell.reader) for observation, bits in line if bits & ~tried.cell.reader]
+            seen = [*kept, (tried.planted, tried.cell.reader)]
         held.append((fixture, options, seen))
     shared = {
         name: getattr(planter.evidence, name)
@@ -50,30 +50,30 @@ def whole(planter: Planter, one: Tried) -> int:
 def test_a_slice_of_the_campaign_is_noticed() -> None:
     planter = planter_of(REPOSITORY)
     tried = list(planter.campaign(Random(3), FEW))
-    assert [str(one) for one in tried if not one.noticed] == []
+    assert [str(entry) for entry in tried if not entry.noticed] == []
     varying = [block for block in planter.accepted.blocks if block.outcome == "unstable"]  # too few to be drawn for certain
     assert varying
     tried += [
-        one for block in varying if (one := planter.planted(Random(3), "settled", planter.cell(Random(3), block))) is not None
+        item for block in varying if (item := planter.planted(Random(3), "settled", planter.cell(Random(3), block))) is not None
     ]
     random = Random(3)
-    for kind in KINDS.keys() - {one.kind for one in tried}:  # few cells can be changed so, and none of them was drawn
-        found = (planter.planted(random, kind, planter.cell(random)) for _ in range(TRIES))
-        tried += [one for one in found if one is not None][:1]
-    assert [str(one) for one in tried if not one.noticed] == []
-    assert {one.kind for one in tried} == KINDS.keys()
-    assert len({one.cell.block.waiver for one in tried}) > 50
+    for kind in KINDS.keys() - {entry.kind for entry in tried}:  # few cells can be changed so, and none of them was drawn
+        results = (planter.planted(random, kind, planter.cell(random)) for _ in range(TRIES))
+        tried += [entry for entry in results if entry is not None][:1]
+    assert [str(entry) for entry in tried if not entry.noticed] == []
+    assert {entry.kind for entry in tried} == KINDS.keys()
+    assert len({entry.cell.block.waiver for entry in tried}) > 50
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_noticed_alone_and_in_all_evidence(kind: str, small: Planter) -> None:
     random = Random(kind)
-    found = (small.planted(random, kind, small.cell(random)) for _ in range(TRIES))
-    one = next((one for one in found if one is not None), None)
-    if one is None:
+    results = (small.planted(random, kind, small.cell(random)) for _ in range(TRIES))
+    tried = next((item for item in results if item is not None), None)
+    if tried is None:
         pytest.skip(f"no cell of the small tree can be changed so: {kind}")
-    assert one.noticed
-    assert whole(small, one) == 1
+    assert tried.noticed
+    assert whole(small, tried) == 1
 
 
 def test_what_is_as_it_was_is_green_alone_and_in_all_evidence(small: Planter) -> None:
@@ -85,7 +85,7 @@ def test_what_is_as_it_was_is_green_alone_and_in_all_evidence(small: Planter) ->
 def test_a_lock_without_a_cell_or_with_one_more_is_noticed_alone(small: Planter) -> None:
     cell = small.cell(Random(2))
     accepted = small.accepted
-    others = tuple(one for one in accepted.blocks if one is not cell.block)
+    others = tuple(block for block in accepted.blocks if block is not cell.block)
     emptied = Planter(replace(small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=others))))
     assert emptied.judged(cell.fixture)
     wider = cell.block._replace(options="no-such-options")
@@ -94,4 +94,4 @@ def test_a_lock_without_a_cell_or_with_one_more_is_noticed_alone(small: Planter)
             small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=(*others, cell.block, wider)))
         )
     )
-    assert [one for one in more.judged(cell.fixture) if one.startswith("gone: ")]
+    assert [item for item in more.judged(cell.fixture) if item.startswith("gone: ")]

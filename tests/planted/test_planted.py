@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from tests.planted.conftest import Judged
 
-CASES = [pytest.param(one, seed, id=f"{one.name}-{seed}") for one in DEFECTS for seed in range(one.seeds)]
+CASES = [pytest.param(defect, seed, id=f"{defect.name}-{seed}") for defect in DEFECTS for seed in range(defect.seeds)]
 
 
 def test_enough_is_planted() -> None:
     assert len(CASES) >= 40
-    assert len({one.name for one in DEFECTS}) == len(DEFECTS) >= 20
+    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 20
 
 
 @pytest.mark.parametrize(("planted", "seed"), CASES)

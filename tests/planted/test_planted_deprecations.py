@@ -57,8 +57,8 @@ class Judged:
         if not self.out:
             return self.err
         report = json.loads(self.out)
-        lines = [f"{one['id']}: {one['cause']}" for one in report["findings"] if one["verdict"] == "fail"]
-        return "\n".join([*lines, *(f"{one['what']}: {one['reason']}" for one in report["not_checked"])])
+        lines = [f"{finding['id']}: {finding['cause']}" for finding in report["findings"] if finding["verdict"] == "fail"]
+        return "\n".join([*lines, *(f"{item['what']}: {item['reason']}" for item in report["not_checked"])])
 
 
 class Tree:
@@ -68,7 +68,7 @@ class Tree:
         self.path = path
         self.policy = path / "policies" / "torch"
         self.probes = sorted((path / "fixtures" / "deprecations").glob("*.py"))
-        self.readers = sorted(folder_of(path).glob("torch-*.txt"), key=lambda one: int(one.stem.split(".")[1]))
+        self.readers = sorted(folder_of(path).glob("torch-*.txt"), key=lambda item: int(item.stem.split(".")[1]))
 
     def deprecation(self, name: str) -> Path:
         return self.policy / "deprecations" / f"{name}.toml"
@@ -92,11 +92,11 @@ class Tree:
     def observe(self, line: int, probe: str, change: Callable[[DeprecationObservation], DeprecationObservation | None]) -> None:
         """Change what a release says of a probe, and write it as the harness writes it."""
         observed = reader_of(self.path, f"1.{line}.0")
-        found = dict(observed.deprecations)
-        changed = change(found.pop(probe))
+        results = dict(observed.deprecations)
+        changed = change(results.pop(probe))
         if changed is not None:
-            found[probe] = changed
-        change_reader(self.path, observed.name, deprecations=found)
+            results[probe] = changed
+        change_reader(self.path, observed.name, deprecations=results)
 
     def judge(self, *arguments: str) -> Judged:
         """Run the command in this process."""
@@ -426,7 +426,7 @@ def release_dated_twice(tree: Tree, random: Random) -> str:
     line = random.randrange(LINES)
     path = tree.policy / "releases.toml"
     text = path.read_text(encoding="utf-8")
-    block = next(one for one in text.split("\n[[release]]") if f'version = "1.{line}.0"' in one)
+    block = next(part for part in text.split("\n[[release]]") if f'version = "1.{line}.0"' in part)
     path.write_text(text + "\n[[release]]" + block.removeprefix("[[release]]"), encoding="utf-8")
     return f"release '1.{line}.0' is already defined"
 
@@ -573,22 +573,22 @@ def waiver_under_another_name(tree: Tree, random: Random) -> str:
 # --------------------------------------------------------------------------------------------------------------- evidence
 
 
-def use(found: DeprecationObservation, **change: Any) -> DeprecationObservation:
-    return replace(found, deprecated=replace(found.deprecated, **change))
+def use(observation: DeprecationObservation, **change: Any) -> DeprecationObservation:
+    return replace(observation, deprecated=replace(observation.deprecated, **change))
 
 
 @defect(seeds=3)
 def release_did_not_warn(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "default", "pending"])
     line = {"keyword": 3, "default": 2, "pending": 9}[name] + random.randrange(2)
-    tree.observe(line, name, lambda found: use(found, warnings=()))
+    tree.observe(line, name, lambda value: use(value, warnings=()))
     return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is silent"
 
 
 @defect()
 def release_warned_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 2), ("behaviour", 4), ("pending", 8)])
-    tree.observe(line, name, lambda found: use(found, warnings=(("UserWarning", f"{name} is deprecated"),)))
+    tree.observe(line, name, lambda value: use(value, warnings=(("UserWarning", f"{name} is deprecated"),)))
     return f"{name}: in 1.{line}.0 it must be absent or silent according to its events, but it is warned"
 
 
@@ -596,28 +596,28 @@ def release_warned_already(tree: Tree, random: Random) -> str:
 def release_removed_it_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("pending", 10), ("behaviour", 7)])
     lacks = {"type": "lacks", "message": f"torch.{name}"}
-    tree.observe(line, name, lambda found: use(found, outcome="lacks", warnings=(), behaves=None, error=lacks))
+    tree.observe(line, name, lambda value: use(value, outcome="lacks", warnings=(), behaves=None, error=lacks))
     return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is removed"
 
 
 @defect()
 def release_behaved_as_new_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 3), ("default", 3), ("behaviour", 7)])
-    tree.observe(line, name, lambda found: use(found, behaves="new"))
+    tree.observe(line, name, lambda value: use(value, behaves="new"))
     return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is new"
 
 
 @defect()
 def release_behaved_as_of_old(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 7), ("default", 9), ("behaviour", 8)])
-    tree.observe(line, name, lambda found: use(found, behaves="old"))
+    tree.observe(line, name, lambda value: use(value, behaves="old"))
     return f"{name}: in 1.{line}.0 it must be new according to its events, but it is silent"
 
 
 @defect()
 def release_had_it_still(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 6), ("name", 4), ("function", 7)])
-    tree.observe(line, name, lambda found: use(found, outcome="worked", error=None))
+    tree.observe(line, name, lambda value: use(value, outcome="worked", error=None))
     return f"{name}: in 1.{line}.0 it must be error"
 
 
@@ -625,7 +625,7 @@ def release_had_it_still(tree: Tree, random: Random) -> str:
 def probe_crashed(tree: Tree, random: Random) -> str:
     name, line = random.choice(["keyword", "function", "pending"]), random.randrange(LINES)
     died = {"type": "SIGABRT", "message": ""}
-    tree.observe(line, name, lambda found: use(found, outcome="crashed", warnings=(), behaves=None, error=died))
+    tree.observe(line, name, lambda value: use(value, outcome="crashed", warnings=(), behaves=None, error=died))
     return f"{name} in torch-1.{line}.0: the probe crashed: SIGABRT"
 
 
@@ -635,8 +635,8 @@ def control_failed_as_well(tree: Tree, random: Random) -> str:
     line = random.randrange(5, LINES)
     error = {"type": "RuntimeError", "message": "no kernel"}
 
-    def spoil(found: DeprecationObservation) -> DeprecationObservation:
-        return replace(found, alternative=replace(found.alternative, outcome="raised", error=error))
+    def spoil(observation: DeprecationObservation) -> DeprecationObservation:
+        return replace(observation, alternative=replace(observation.alternative, outcome="raised", error=error))
 
     tree.observe(line, "keyword", spoil)
     return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone, and the control raised"
@@ -647,15 +647,15 @@ def alternative_was_lacking(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 5), ("name", 1), ("name", 3)])
     lacks = {"type": "lacks", "message": "torch.other"}
 
-    def spoil(found: DeprecationObservation) -> DeprecationObservation:
-        return replace(found, alternative=replace(found.alternative, outcome="lacks", behaves=None, error=lacks))
+    def spoil(observation: DeprecationObservation) -> DeprecationObservation:
+        return replace(observation, alternative=replace(observation.alternative, outcome="lacks", behaves=None, error=lacks))
 
     tree.observe(line, name, spoil)
     return f"{name}: in 1.{line}.0 the alternative is missing"
 
 
-def control(found: DeprecationObservation, **change: Any) -> DeprecationObservation:
-    return replace(found, alternative=replace(found.alternative, **change))
+def control(observation: DeprecationObservation, **change: Any) -> DeprecationObservation:
+    return replace(observation, alternative=replace(observation.alternative, **change))
 
 
 WARNING = {"keyword": (3, 4), "default": (2, 3), "pending": (9, 10, 11), "mode": (2, 3)}  # lines that warn
@@ -665,7 +665,7 @@ WARNING = {"keyword": (3, 4), "default": (2, 3), "pending": (9, 10, 11), "mode":
 def alternative_raised_in_a_release_that_warns(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     line, error = random.choice(WARNING[name]), {"type": "RuntimeError", "message": "no kernel"}
-    tree.observe(line, name, lambda found: control(found, outcome="raised", behaves=None, error=error))
+    tree.observe(line, name, lambda value: control(value, outcome="raised", behaves=None, error=error))
     return f"{name}: in 1.{line}.0 the alternative raised: RuntimeError: no kernel"
 
 
@@ -673,7 +673,7 @@ def alternative_raised_in_a_release_that_warns(tree: Tree, random: Random) -> st
 def alternative_crashed(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 3), ("name", 1), ("function", 5)])
     died = {"type": "SIGABRT", "message": ""}
-    tree.observe(line, name, lambda found: control(found, outcome="crashed", behaves=None, error=died))
+    tree.observe(line, name, lambda value: control(value, outcome="crashed", behaves=None, error=died))
     return f"{name}: in 1.{line}.0 the alternative crashed: SIGABRT"
 
 
@@ -681,8 +681,8 @@ def alternative_crashed(tree: Tree, random: Random) -> str:
 def alternative_itself_warned(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     line, text = random.choice(WARNING[name]), "torch.other is deprecated"
-    said: dict[str, Any] = random.choice([{"warnings": (("FutureWarning", text),)}, {"said": f"[W other.cpp:N] {text}"}])
-    tree.observe(line, name, lambda found: control(found, **said))
+    messages: dict[str, Any] = random.choice([{"warnings": (("FutureWarning", text),)}, {"said": f"[W other.cpp:N] {text}"}])
+    tree.observe(line, name, lambda value: control(value, **messages))
     return f"{name}: in 1.{line}.0 the alternative itself warns: "
 
 
@@ -690,7 +690,7 @@ def alternative_itself_warned(tree: Tree, random: Random) -> str:
 def warning_that_python_hides(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     line, category = random.choice(WARNING[name]), random.choice(["DeprecationWarning", "PendingDeprecationWarning"])
-    tree.observe(line, name, lambda found: use(found, warnings=((category, f"{name} is deprecated"),)))
+    tree.observe(line, name, lambda value: use(value, warnings=((category, f"{name} is deprecated"),)))
     return f"{name}: in 1.{line}.0 it warns with a {category}, which Python hides by default"
 
 
@@ -714,7 +714,7 @@ def warning_in_another_hidden_category(tree: Tree, random: Random) -> str:
     other = random.randrange(9, LINES)
     for line in range(9, LINES):
         category = "PendingDeprecationWarning" if line == other else "DeprecationWarning"
-        tree.observe(line, "pending", lambda found, to=category: use(found, warnings=((to, "pending is deprecated"),)))  # type: ignore[misc]
+        tree.observe(line, "pending", lambda value, to=category: use(value, warnings=((to, "pending is deprecated"),)))  # type: ignore[misc]
     return f"pending: in 1.{other}.0 it warns with a PendingDeprecationWarning, which Python hides by default, not a Deprecation"
 
 
@@ -762,7 +762,7 @@ def removal_announced_in_the_documentation(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "pending", "behaviour", "mode"])
     line, when = random.randrange(5, LINES), random.choice(["in 1.13", "in a future release", "in the next release of PyTorch"])
     sentence = f"torch.{name} will be removed {when}."
-    tree.observe(line, name, lambda found: replace(found, docs=(*(found.docs or ()), sentence)))
+    tree.observe(line, name, lambda value: replace(value, docs=(*(value.docs or ()), sentence)))
     return f"{name}: in 1.{line}.0 the documentation announces 'will be removed {when.removesuffix(' of PyTorch')}"
 
 
@@ -770,14 +770,14 @@ def removal_announced_in_the_documentation(tree: Tree, random: Random) -> str:
 def removal_announced_in_a_sentence_that_is_quoted(tree: Tree, random: Random) -> str:
     line = random.randrange(9, LINES)
     words = random.choice(["will be removed in 1.13", "may change in a future version"])
-    tree.observe(line, "pending", lambda found: replace(found, docs=(f"It deprecated since 1.9 and {words}.",)))
+    tree.observe(line, "pending", lambda value: replace(value, docs=(f"It deprecated since 1.9 and {words}.",)))
     return f"pending: in 1.{line}.0 the documentation announces {words!r}"
 
 
 @defect()
 def deprecation_announced_in_the_documentation(tree: Tree, random: Random) -> str:
     line = random.randrange(2)
-    tree.observe(line, "function", lambda found: replace(found, docs=("torch.function is deprecated.",)))
+    tree.observe(line, "function", lambda value: replace(value, docs=("torch.function is deprecated.",)))
     return f"function: in 1.{line}.0 the documentation a"
 
 
@@ -790,7 +790,7 @@ def announcement_that_is_none(tree: Tree, random: Random) -> str:
 @defect()
 def documentation_was_silent(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("default", 3), ("pending", 10)])
-    tree.observe(line, name, lambda found: replace(found, docs=()))
+    tree.observe(line, name, lambda value: replace(value, docs=()))
     return f"{name}: in 1.{line}.0 the documentation must contain"
 
 
@@ -798,7 +798,7 @@ def documentation_was_silent(tree: Tree, random: Random) -> str:
 def documentation_of_what_is_gone_does_not_say_so(tree: Tree, random: Random) -> str:
     """A thing that is gone need not have a docstring; one that it has must tell of it."""
     line = random.randrange(4, LINES)
-    tree.observe(line, "name", lambda found: replace(found, docs=("It is a name.",)))
+    tree.observe(line, "name", lambda value: replace(value, docs=("It is a name.",)))
     return f"name: in 1.{line}.0 the documentation must contain 'deprecated'"
 
 
@@ -881,12 +881,12 @@ def test_it_gives_none_on_any_day_of_its_history(pristine: Path) -> None:
 
 def test_there_are_enough_of_them() -> None:
     assert len(DEFECTS) >= LEAST_KINDS
-    assert sum(one.seeds for one in DEFECTS) >= LEAST_DEFECTS
-    assert len({one.name for one in DEFECTS}) == len(DEFECTS)
+    assert sum(item.seeds for item in DEFECTS) >= LEAST_DEFECTS
+    assert len({item.name for item in DEFECTS}) == len(DEFECTS)
 
 
 @pytest.mark.parametrize(
-    ("planted", "seed"), [pytest.param(one, seed, id=f"{one.name}-{seed}") for one in DEFECTS for seed in range(one.seeds)]
+    ("planted", "seed"), [pytest.param(item, seed, id=f"{item.name}-{seed}") for item in DEFECTS for seed in range(item.seeds)]
 )
 def test_a_planted_defect_is_found(planted: Defect, seed: int, tree: Tree) -> None:
     named = planted.plant(tree, Random(f"{planted.name}-{seed}"))
@@ -896,12 +896,12 @@ def test_a_planted_defect_is_found(planted: Defect, seed: int, tree: Tree) -> No
 
 
 def test_a_warning_of_the_alternative_was_not_promised_away_before_the_policy(tree: Tree) -> None:
-    tree.observe(1, "function", lambda found: control(found, warnings=(("UserWarning", "torch.other is in beta"),)))
+    tree.observe(1, "function", lambda value: control(value, warnings=(("UserWarning", "torch.other is in beta"),)))
     assert tree.judge().status == 0
 
 
 def test_what_is_said_of_the_machine_is_no_warning_of_the_alternative(tree: Tree) -> None:
-    tree.observe(9, "pending", lambda found: control(found, said="[W flop_counter.py:N] triton not found; no flops"))
+    tree.observe(9, "pending", lambda value: control(value, said="[W flop_counter.py:N] triton not found; no flops"))
     assert tree.judge().status == 0
 
 
@@ -915,24 +915,24 @@ def test_an_alternative_that_was_deprecated_does_what_its_own_file_says(tree: Tr
             change = {"warnings": (("UserWarning", "function is deprecated"),)}
         elif line >= 6:
             change = {"outcome": "lacks", "error": {"type": "lacks", "message": "torch.function"}}
-        tree.observe(line, "name", lambda found, to=change: control(found, **to))  # type: ignore[misc]
+        tree.observe(line, "name", lambda value, to=change: control(value, **to))  # type: ignore[misc]
     assert tree.judge().status == 0, tree.judge().said
 
 
 def test_a_warning_that_the_file_says_is_hidden_is_expected(tree: Tree) -> None:
     hide(tree, "pending", "1.9.0..")
     for line in range(9, LINES):
-        tree.observe(line, "pending", lambda found: use(found, warnings=(("DeprecationWarning", "pending is deprecated"),)))
+        tree.observe(line, "pending", lambda value: use(value, warnings=(("DeprecationWarning", "pending is deprecated"),)))
     assert tree.judge().status == 0
 
 
 def test_a_warning_that_is_printed_is_not_hidden(tree: Tree) -> None:
     warned: dict[str, Any] = {"warnings": (("DeprecationWarning", "pending is deprecated"),), "said": "pending is deprecated"}
-    tree.observe(9, "pending", lambda found: use(found, **warned))
+    tree.observe(9, "pending", lambda value: use(value, **warned))
     assert tree.judge().status == 0
 
 
 def test_a_warning_that_comes_in_two_categories_is_seen(tree: Tree) -> None:
     given = (("DeprecationWarning", "pending is deprecated"), ("FutureWarning", "pending is deprecated"))
-    tree.observe(9, "pending", lambda found: use(found, warnings=given))
+    tree.observe(9, "pending", lambda value: use(value, warnings=given))
     assert tree.judge().status == 0

@@ -89,10 +89,10 @@ def test_surroundings_change_no_byte_of_what_is_said_of_deprecations(
     form: str, words: tuple[str, ...], deprecated: Path, tmp_path: Path
 ) -> None:
     elsewhere = shuffle(deprecated, tmp_path / "with another name")
-    said = run(deprecated, form, {}, *words)
-    assert said
+    message = run(deprecated, form, {}, *words)
+    assert message
     for environ in SURROUNDINGS.values():
-        assert run(elsewhere, form, environ, *words) == said
+        assert run(elsewhere, form, environ, *words) == message
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="taskset, which limits a process to one core, is not here")

@@ -45,7 +45,7 @@ def today(evidence: Evidence) -> Report:
 
 
 def failing(report: Report) -> dict[str, int]:
-    return {one.id: one.count for one in report.findings if one.verdict is Verdict.FAIL}
+    return {finding.id: finding.count for finding in report.findings if finding.verdict is Verdict.FAIL}
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,12 @@ def test_a_release_that_behaves_as_the_newest_one_breaks_nothing(
     report = judge(tomorrow(evidence, NEXT, writes=writes, recorded=recorded))
     assert (report.exit_status, failing(report), report.not_checked) == (0, {}, ())
     assert report.counts[Verdict.CONTINUES] > 0
-    waived = sum(one.count for one in today.findings if one.verdict is Verdict.WAIVED and one.rule not in SURVEY_RULES)
+    waived = sum(
+        finding.count for finding in today.findings if finding.verdict is Verdict.WAIVED and finding.rule not in SURVEY_RULES
+    )
     assert report.counts[Verdict.WAIVED] == waived
-    assert {one.waiver for one in report.findings if one.verdict is Verdict.CONTINUES} <= {
-        one.waiver for one in today.findings if one.verdict is Verdict.WAIVED
+    assert {finding.waiver for finding in report.findings if finding.verdict is Verdict.CONTINUES} <= {
+        finding.waiver for finding in today.findings if finding.verdict is Verdict.WAIVED
     }
 
 
@@ -73,30 +75,37 @@ def test_a_release_that_differs_in_three_things_is_told_in_three_findings(eviden
     )
     mended = Counter[str]()
 
-    def change(fixture: Fixture, one: Observation) -> Observation:
-        if fixture.recipe == "casts" and one.result == "same":
-            return replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=(), warnings=one.warnings)
-        if fixture.recipe == "embedding" and one.result == "same" and fixture.release == "1.8.1":
-            return replace(one, result="refused", errors=({"type": "RuntimeError", "message": "Unknown builtin op"},))
-        if fixture.recipe == "factories" and one.result == "differs" and one.options == "default":
+    def change(fixture: Fixture, observation: Observation) -> Observation:
+        if fixture.recipe == "casts" and observation.result == "same":
+            return replace(
+                donor,
+                fixture=observation.fixture,
+                options=observation.options,
+                key=observation.key,
+                departures=(),
+                warnings=observation.warnings,
+            )
+        if fixture.recipe == "embedding" and observation.result == "same" and fixture.release == "1.8.1":
+            return replace(observation, result="refused", errors=({"type": "RuntimeError", "message": "Unknown builtin op"},))
+        if fixture.recipe == "factories" and observation.result == "differs" and observation.options == "default":
             mended["factories"] += 1
-            return replace(one, result="same", differences=(), extent=(), count=0, digest="", departures=())
-        return one
+            return replace(observation, result="same", differences=(), extent=(), count=0, digest="", departures=())
+        return observation
 
     report = judge(tomorrow(evidence, NEXT, writes=False, change=change))
     assert mended["factories"]
-    found = failing(report)
-    assert {name.rpartition(":")[0] if "waivers-exact" in name else name for name in found} == {
+    result = failing(report)
+    assert {name.rpartition(":")[0] if "waivers-exact" in name else name for name in result} == {
         f"newer-computes:different:casts@{NEXT}",
-        f"newer-loads:refused:unknown-builtin-op-{_hash(found)}@{NEXT}",
+        f"newer-loads:refused:unknown-builtin-op-{_hash(result)}@{NEXT}",
         "waivers-exact:ended",
     }
 
 
 def test_what_the_newest_release_mended_breaks_again_and_does_not_continue(evidence: Evidence) -> None:
     """The release before it shows the same difference, and is no neighbour of the next one."""
-    (before,) = (index for index, one in enumerate(evidence.readers) if one.release == evidence.policy.corpus.readers[-2])
-    (newest,) = (index for index, one in enumerate(evidence.readers) if one.release == evidence.policy.corpus.readers[-1])
+    (before,) = (index for index, reader in enumerate(evidence.readers) if reader.release == evidence.policy.corpus.readers[-2])
+    (newest,) = (index for index, reader in enumerate(evidence.readers) if reader.release == evidence.policy.corpus.readers[-1])
     mended = {
         (cells.fixture.id, cells.options.id): cells.observation
         for cells in evidence.cells
@@ -106,26 +115,30 @@ def test_what_the_newest_release_mended_breaks_again_and_does_not_continue(evide
         and not cells.readers >> newest & 1
     }
 
-    def change(fixture: Fixture, one: Observation) -> Observation:
-        donor = mended.get((fixture.id, one.options))
-        return one if donor is None else replace(donor, fixture=one.fixture, options=one.options, key=one.key)
+    def change(fixture: Fixture, observation: Observation) -> Observation:
+        donor = mended.get((fixture.id, observation.options))
+        return (
+            observation
+            if donor is None
+            else replace(donor, fixture=observation.fixture, options=observation.options, key=observation.key)
+        )
 
     def opened(waiver: Waiver) -> Waiver:
         """The waiver, were it open to the future: else it would not be asked about the next release."""
         covers = waiver.covers or ()
-        if not any(RECIPE in (one.recipes or ()) for one in covers):
+        if not any(RECIPE in (item.recipes or ()) for item in covers):
             return waiver
         more = ReleaseSet.parse(f"{NEXT}..")
         return waiver.model_copy(
-            update={"covers": tuple(one.model_copy(update={"readers": one.readers | more}) for one in covers)}
+            update={"covers": tuple(item.model_copy(update={"readers": item.readers | more}) for item in covers)}
         )
 
-    policy = replace(evidence.policy, waivers=tuple(opened(one) for one in evidence.policy.waivers))
+    policy = replace(evidence.policy, waivers=tuple(opened(waiver) for waiver in evidence.policy.waivers))
     report = judge(tomorrow(replace(evidence, policy=policy), NEXT, writes=False, change=change))
     assert mended
-    found = {name: count for name, count in failing(report).items() if not name.startswith("waivers-exact:")}
-    assert {name.partition("@")[0].partition("(")[0] for name in found} == {f"newer-computes:different:{RECIPE}"}
-    assert sum(found.values()) == len(mended)
+    results = {name: count for name, count in failing(report).items() if not name.startswith("waivers-exact:")}
+    assert {name.partition("@")[0].partition("(")[0] for name in results} == {f"newer-computes:different:{RECIPE}"}
+    assert sum(results.values()) == len(mended)
 
 
 # ------------------------------------------------------------------------------------------------- within the forward window
@@ -139,12 +152,12 @@ def test_a_window_of_one_day_is_noticed(evidence: Evidence) -> None:
     report = judge(replace(evidence, policy=replace(evidence.policy, forward_window_days=1)))
     assert report.exit_status == 1
     assert ("forward-window", "the rule selects nothing", 1) in report.not_checked
-    assert any(one.verdict is Verdict.FAIL and one.rule == "bumps-in-time" for one in report.findings)
+    assert any(finding.verdict is Verdict.FAIL and finding.rule == "bumps-in-time" for finding in report.findings)
 
 
 def within(evidence: Evidence, change: Callable[[Observation], Observation]) -> tuple[Evidence, str]:
     """The evidence in which the older of the two did something else with one archive of the newer one, and that archive."""
-    (reader,) = (one for one in evidence.recorded.values() if one.release == OLDER)
+    (reader,) = (item for item in evidence.recorded.values() if item.release == OLDER)
     name = next(
         fixture
         for (fixture, options), cell in sorted(reader.cells.items())
@@ -160,20 +173,21 @@ def test_a_writer_that_changes_its_format_within_the_window_is_told(evidence: Ev
         "type": "RuntimeError",
         "message": "Attempted to read a PyTorch file with version 11, but the maximum supported version",
     }
-    spoiled, name = within(evidence, lambda one: replace(one, result="refused", errors=(error,)))
+    spoiled, name = within(evidence, lambda item: replace(item, result="refused", errors=(error,)))
     manifests = tuple(
         replace(
             manifest,
             fixtures=tuple(
-                replace(one, versions={**one.versions, "file-format": 11}) if one.id == name else one for one in manifest.fixtures
+                replace(fixture, versions={**fixture.versions, "file-format": 11}) if fixture.id == name else fixture
+                for fixture in manifest.fixtures
             ),
         )
         for manifest in evidence.corpus.manifests
     )
-    found = failing(judge(replace(spoiled, corpus=replace(evidence.corpus, manifests=manifests))))
-    rules = {one.partition(":")[0] for one in found}
+    result = failing(judge(replace(spoiled, corpus=replace(evidence.corpus, manifests=manifests))))
+    rules = {item.partition(":")[0] for item in result}
     assert {"forward-window", "versions-have-fixtures", "versions-lowest"} <= rules
-    assert [count for one, count in found.items() if one.startswith("forward-window:refused:")] == [1]
+    assert [count for item, count in result.items() if item.startswith("forward-window:refused:")] == [1]
 
 
 def test_a_reader_that_computes_something_else_within_the_window_is_told(evidence: Evidence) -> None:
@@ -184,13 +198,20 @@ def test_a_reader_that_computes_something_else_within_the_window_is_told(evidenc
     )
     spoiled, name = within(
         evidence,
-        lambda one: replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=(), warnings=one.warnings),
+        lambda observation: replace(
+            donor,
+            fixture=observation.fixture,
+            options=observation.options,
+            key=observation.key,
+            departures=(),
+            warnings=observation.warnings,
+        ),
     )
-    found = failing(judge(spoiled))
+    result = failing(judge(spoiled))
     recipe = name.partition("/")[2]
-    assert [count for one, count in found.items() if one.startswith(f"forward-window:different:{recipe}")] == [1]
+    assert [count for item, count in result.items() if item.startswith(f"forward-window:different:{recipe}")] == [1]
 
 
-def _hash(found: dict[str, int]) -> str:
-    (name,) = (name for name in found if name.startswith("newer-loads:refused:unknown-builtin-op"))
+def _hash(value: dict[str, int]) -> str:
+    (name,) = (name for name in value if name.startswith("newer-loads:refused:unknown-builtin-op"))
     return name.partition("@")[0].rpartition("-")[2]

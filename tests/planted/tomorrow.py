@@ -67,30 +67,30 @@ def tomorrow(
     loads = {options.id: options.load.given() for options in policy.options}
     subjects = {fixture.id: fixture.subject for fixture in evidence.corpus.fixtures.values()}
     corpus = evidence.corpus
-    made: dict[str, Fixture] = {}
+    results: dict[str, Fixture] = {}
     if writes:
         (model,) = (manifest for manifest in corpus.manifests if manifest.release == newest)
-        fixtures = tuple(replace(one, release=version) for one in model.fixtures)
-        made = {one.id: one for one in fixtures}
+        fixtures = tuple(replace(fixture, release=version) for fixture in model.fixtures)
+        results = {fixture.id: fixture for fixture in fixtures}
         manifest = replace(
             model,
             release=version,
             fixtures=fixtures,
-            not_writable=tuple(replace(one, release=version) for one in model.not_writable),
+            not_writable=tuple(replace(writable, release=version) for writable in model.not_writable),
         )
         corpus = replace(corpus, manifests=(*corpus.manifests, manifest))
     (known,) = (reader for reader in evidence.recorded.values() if reader.release == newest)
     name = f"torch-{version}"
     every: dict[str, ObservedReader] = {
-        other: replace(reader, cells=_with_writer(reader.cells, newest, version, made, loads, subjects))
+        other: replace(reader, cells=_with_writer(reader.cells, newest, version, results, loads, subjects))
         for other, reader in evidence.recorded.items()
     }
     identity = {**known.identity, "torch": version}
     own = replace(known, name=name, identity=identity, cells=every[known.name].cells)
-    own = replace(own, cells={cell: replace(one, heard=True) for cell, one in own.cells.items()})
+    own = replace(own, cells={cell: replace(item, heard=True) for cell, item in own.cells.items()})
     if change is not None:
         known_fixtures = corpus.fixtures
-        own = replace(own, cells={cell: change(known_fixtures[cell[0]], one) for cell, one in own.cells.items()})
+        own = replace(own, cells={cell: change(known_fixtures[cell[0]], item) for cell, item in own.cells.items()})
     own = replace(
         own,
         deprecations={
@@ -118,7 +118,7 @@ def tomorrow(
         policy,
         calendar=Calendar((*policy.calendar, dated)),
         corpus=scope,
-        behaviors=tuple(_written_by(one, newest, version) for one in policy.without_gaps().behaviors),
+        behaviors=tuple(_written_by(entry, newest, version) for entry in policy.without_gaps().behaviors),
         rules=tuple(rule for rule in policy.rules if rule.id not in SURVEY_RULES),
         waivers=tuple(waiver for waiver in policy.waivers if not _of_operators(waiver)),
         operator_waivers=(),
@@ -138,24 +138,24 @@ def tomorrow(
 def without_walks(evidence: Evidence) -> Evidence:
     """Evidence without the programs that call every operator: they are judged by the survey of operators, which is left out here."""
     corpus = evidence.corpus
-    gone = {one.id for one in corpus.fixtures.values() if walks_through_operators(one)}
-    recipes = frozenset(one.partition("/")[2] for one in gone)
+    gone = {fixture.id for fixture in corpus.fixtures.values() if walks_through_operators(fixture)}
+    recipes = frozenset(item.partition("/")[2] for item in gone)
     corpus = replace(
         corpus,
         manifests=tuple(
-            replace(manifest, fixtures=tuple(one for one in manifest.fixtures if one.id not in gone))
+            replace(manifest, fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.id not in gone))
             for manifest in corpus.manifests
         ),
-        recipes=tuple(one for one in corpus.recipes if one.name not in recipes),
+        recipes=tuple(recipe for recipe in corpus.recipes if recipe.name not in recipes),
     )
     recorded = {
-        name: replace(reader, cells={cell: one for cell, one in reader.cells.items() if cell[0] not in gone})
+        name: replace(reader, cells={cell: item for cell, item in reader.cells.items() if cell[0] not in gone})
         for name, reader in evidence.recorded.items()
     }
     accepted = evidence.policy.accepted
     if accepted is not None:
-        left = (one._replace(recipes=tuple(name for name in one.recipes if name not in recipes)) for one in accepted.blocks)
-        accepted = replace(accepted, recipes=accepted.recipes - recipes, blocks=tuple(one for one in left if one.recipes))
+        left = (block._replace(recipes=tuple(name for name in block.recipes if name not in recipes)) for block in accepted.blocks)
+        accepted = replace(accepted, recipes=accepted.recipes - recipes, blocks=tuple(item for item in left if item.recipes))
     return replace(evidence, corpus=corpus, recorded=recorded, policy=replace(evidence.policy, accepted=accepted))
 
 
@@ -168,19 +168,19 @@ def _with_writer(
     cells: Mapping[tuple[str, str], Observation],
     newest: str,
     version: str,
-    made: Mapping[str, Fixture],
+    value: Mapping[str, Fixture],
     loads: Mapping[str, dict[str, Any]],
     subjects: Mapping[str, str],
 ) -> dict[tuple[str, str], Observation]:
     """What a reader did, and the same with the archives of the new writer as with those of the newest one."""
-    found = dict(cells)
-    for (fixture, options), one in cells.items():
+    results = dict(cells)
+    for (fixture, options), cell in cells.items():
         writer, _, recipe = fixture.partition("/")
         name = f"{release_folder(version)}/{recipe}"
-        if writer == release_folder(newest) and name in made and one.key == cell_key(subjects[fixture], loads[options]):
-            key = cell_key(made[name].subject, loads[options])
-            found[name, options] = replace(one, fixture=name, key=key, heard=True)
-    return found
+        if writer == release_folder(newest) and name in value and cell.key == cell_key(subjects[fixture], loads[options]):
+            key = cell_key(value[name].subject, loads[options])
+            results[name, options] = replace(cell, fixture=name, key=key, heard=True)
+    return results
 
 
 def _written_by(entry: BehaviorEntry, newest: str, version: str) -> BehaviorEntry:

@@ -30,7 +30,7 @@ digests = st.sampled_from(["0123456789ab", "ba9876543210"])
 @st.composite
 def cells(draw: st.DrawFn) -> Cells:
     """Any cells, none with two differences."""
-    found: Cells = {}
+    result: Cells = {}
     taken: dict[tuple[str, str, str, int], int] = {}
     for _ in range(draw(st.integers(0, 25))):
         waiver, recipe, options = draw(names), draw(recipes), draw(st.sampled_from(["default", "mmap"]))
@@ -41,19 +41,19 @@ def cells(draw: st.DrawFn) -> Cells:
         if readers:
             taken[place] = taken.get(place, 0) | readers
             key = (waiver, direction, draw(st.sampled_from(["different", "crashed"])), options, draw(digests), recipe, writer)
-            found[key] = found.get(key, 0) | readers
-    return found
+            result[key] = result.get(key, 0) | readers
+    return result
 
 
 def expanded(accepted: Accepted) -> Cells:
-    found: Cells = {}
+    result: Cells = {}
     for block in accepted.blocks:
         for writer, readers in accepted.members(block):
             for recipe in block.recipes:
                 key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, writer)
-                assert not found.get(key, 0) & readers  # no cell stands twice
-                found[key] = found.get(key, 0) | readers
-    return found
+                assert not result.get(key, 0) & readers  # no cell stands twice
+                result[key] = result.get(key, 0) | readers
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +71,12 @@ def read(folder: Path, text: str) -> Accepted:
 def problems(folder: Path, text: str) -> list[str]:
     with pytest.raises(PolicyError) as caught:
         read(folder, text)
-    return [str(one).replace(f"{folder.as_posix()}/", "") for one in caught.value.problems]
+    return [str(problem).replace(f"{folder.as_posix()}/", "") for problem in caught.value.problems]
 
 
 findings = st.dictionaries(st.tuples(names, st.text(string.ascii_lowercase + ":@ .", min_size=1)), digests, max_size=3)
 everything = st.builds(
-    lambda some, said: Accepted(KNOWN, frozenset({"add", "div", "mul_2"}), pack(some, KNOWN), said), cells(), findings
+    lambda some, message: Accepted(KNOWN, frozenset({"add", "div", "mul_2"}), pack(some, KNOWN), message), cells(), findings
 )
 
 
@@ -87,10 +87,10 @@ def test_what_is_packed_has_the_same_cells(some: Cells) -> None:
 
 @given(everything)
 def test_what_is_written_is_read(folder: Path, accepted: Accepted) -> None:
-    found = read(folder, accepted.text)
-    assert expanded(found) == expanded(accepted)
-    assert (found.known.releases, found.recipes, found.findings) == (RELEASES, accepted.recipes, accepted.findings)
-    assert found.text == accepted.text
+    result = read(folder, accepted.text)
+    assert expanded(result) == expanded(accepted)
+    assert (result.known.releases, result.recipes, result.findings) == (RELEASES, accepted.recipes, accepted.findings)
+    assert result.text == accepted.text
 
 
 @given(everything, st.data())
@@ -102,7 +102,7 @@ def test_a_cut_is_noticed_wherever_it_is_not_between_lines(folder: Path, accepte
 
 @given(everything, st.sets(st.sampled_from(RELEASES)), st.sets(names))
 def test_what_is_left_for_some_releases_and_waivers(accepted: Accepted, kept: set[str], waivers: set[str]) -> None:
-    known = Known(one for one in RELEASES if one in kept)
+    known = Known(release for release in RELEASES if release in kept)
     left = expanded(accepted.of(known, waivers))
     told = {
         (*key[:6], "" if key[6] < 0 else known.releases[key[6]], reader)
@@ -122,28 +122,28 @@ def test_two_branches_merge_line_by_line(folder: Path, ours: Accepted, theirs: A
     """The lines of both, sorted, are a lock, unless they contradict each other; then that is said."""
     lines = sorted({*ours.lines, *theirs.lines})
     text = HEADER + f"releases {' '.join(RELEASES)}\nrecipes add div mul_2\n" + "".join(f"{line}\n" for line in lines)
-    found, told = None, ""
+    result, told = None, ""
     try:
-        found = read(folder, text)
+        result = read(folder, text)
     except PolicyError as error:
         told = error.problems[0].message
-    if found is None:
+    if result is None:
         assert "two differences" in told
     else:
         cells = {**expanded(ours)}
         for key, bits in expanded(theirs).items():
             cells[key] = cells.get(key, 0) | bits
-        assert expanded_loosely(found) == cells
+        assert expanded_loosely(result) == cells
 
 
 def expanded_loosely(accepted: Accepted) -> Cells:
-    found: Cells = {}
+    result: Cells = {}
     for block in accepted.blocks:
         for writer, readers in accepted.members(block):
             for recipe in block.recipes:
                 key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, writer)
-                found[key] = found.get(key, 0) | readers
-    return found
+                result[key] = result.get(key, 0) | readers
+    return result
 
 
 GOOD = Accepted(
@@ -203,21 +203,21 @@ def test_the_text_of_a_lock() -> None:
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert GOOD.text.count(old) == 1
-    found = problems(tmp_path, GOOD.text.replace(old, new))
-    assert [one for one in found if one.startswith(expected)], found
+    result = problems(tmp_path, GOOD.text.replace(old, new))
+    assert [problem for problem in result if problem.startswith(expected)], result
 
 
 def test_every_malformed_line_is_named(tmp_path: Path) -> None:
     text = GOOD.text.replace("backward", "sideways").replace("ba9876543210", "x")
-    assert [one.split(":")[1] for one in problems(tmp_path, text)] == ["5", "7"]
-    assert all(ACCEPT in one for one in problems(tmp_path, text))
+    assert [problem.split(":")[1] for problem in problems(tmp_path, text)] == ["5", "7"]
+    assert all(ACCEPT in problem for problem in problems(tmp_path, text))
 
 
 def test_one_line_with_a_cell_twice(tmp_path: Path) -> None:
     """Lines overlap in a part of their cells."""
     more = "known backward refused default ba9876543210 1.0.1 1.2.0 div"
-    (said,) = problems(tmp_path, GOOD.text.replace(f"{LINE}\n", f"{LINE}\n{more}\n"))
-    assert "known has a cell of div with two differences" in said
+    (message,) = problems(tmp_path, GOOD.text.replace(f"{LINE}\n", f"{LINE}\n{more}\n"))
+    assert "known has a cell of div with two differences" in message
 
 
 @given(st.binary(max_size=300))
@@ -227,8 +227,8 @@ def test_bytes_give_a_lock_or_problems(folder: Path, content: bytes) -> None:
     try:
         read_accepted(folder)
     except PolicyError as error:
-        told = [one.message for one in error.problems]
-    assert not [one for one in told if "\n" in one]
+        told = [problem.message for problem in error.problems]
+    assert not [message for message in told if "\n" in message]
 
 
 def test_no_lock_and_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_a_lock_that_leads_out_of_the_tree_or_is_huge(tmp_path: Path) -> None:
 
 
 def test_a_long_line_is_quoted_in_a_few_words(tmp_path: Path) -> None:
-    (said,) = problems(tmp_path, GOOD.text.replace(f"{LINE}\n", "x" * 1_000_000 + "\n"))
-    assert len(said) < 1000
+    (message,) = problems(tmp_path, GOOD.text.replace(f"{LINE}\n", "x" * 1_000_000 + "\n"))
+    assert len(message) < 1000
 
 
 def test_the_lock_of_the_repository_is_as_it_is_written(torch: Policy) -> None:

@@ -70,7 +70,7 @@ def policy_with(folder: Path, added: str) -> Policy:
 def test_every_kind_of_sign_is_described_once_and_every_sign_of_the_policy_is_of_a_kind(tmp_path: Path) -> None:
     described = re.findall(r"^    ([a-z-]+)(?=[: ])", str(behavior.__doc__), re.MULTILINE)
     assert sorted(described) == sorted(SIGN_KINDS)
-    asked = {sign.partition(":")[0] for one in policy_with(tmp_path, "").behaviors for sign in one.when.signs}
+    asked = {sign.partition(":")[0] for entry in policy_with(tmp_path, "").behaviors for sign in entry.when.signs}
     assert asked <= SIGN_KINDS
 
 
@@ -84,8 +84,8 @@ def test_a_condition_asks_for_all_any_and_none() -> None:
 @pytest.mark.parametrize("added", [SLIP, NEED, REFUSAL, UNPICKLES, OFFER])
 def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path: Path) -> None:
     before, after = policy_with(tmp_path, ""), policy_with(tmp_path, added)
-    ids = [one.id for one in after.behaviors]
-    assert [one for one in ids if one != "planted"] == [one.id for one in before.behaviors]
+    ids = [entry.id for entry in after.behaviors]
+    assert [identifier for identifier in ids if identifier != "planted"] == [entry.id for entry in before.behaviors]
     assert ids[ids.index("planted") + 1].startswith("unpickler-")  # of the next file
     assert after.digest != before.digest
 

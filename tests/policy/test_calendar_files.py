@@ -42,7 +42,7 @@ def write(texts: dict[Path, str]) -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 12)] * 3), unique=True, min_size=1, max_size=6), st.randoms())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_every_order_gives_the_same_sorted_file(tmp_path: Path, numbers: list[tuple[int, ...]], random: object) -> None:
-    versions = [".".join(map(str, one)) for one in sorted(numbers)]
+    versions = [".".join(map(str, number)) for number in sorted(numbers)]
     expected = (calendar(tmp_path, *versions) / "releases.toml").read_text(encoding="utf-8")
     shuffled = list(versions)
     random.shuffle(shuffled)  # type: ignore[attr-defined]

@@ -48,13 +48,13 @@ counted = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1,
 pinned = st.dictionaries(
     st.builds(key_of, ids, ids.map("aten::{}".format)), st.just(WAITS) | st.text(string.hexdigits[:16], min_size=16, max_size=16)
 )
-locks = st.builds(lambda one, other: {**one, **other}, counted, pinned)
+locks = st.builds(lambda item, other: {**item, **other}, counted, pinned)
 
 
 def problems(folder: Path, text: str | None, wanted: dict[Key, Value] = COUNTS) -> list[str]:
     if text is not None:
         (folder / LOCK).write_bytes(text.encode())
-    return [str(one).replace(f"{folder.as_posix()}/", "") for one in check_lock(read_lock(folder), wanted.keys())]
+    return [str(problem).replace(f"{folder.as_posix()}/", "") for problem in check_lock(read_lock(folder), wanted.keys())]
 
 
 @pytest.fixture(scope="module")
@@ -132,14 +132,14 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
 def test_a_mistake_is_named_with_its_line_and_what_to_do(tmp_path: Path, old: str, new: str, expected: str) -> None:
     text = lock_text(COUNTS)
     assert text.count(old) == 1
-    found = problems(tmp_path, text.replace(old, new))
-    assert [one for one in found if one.startswith(expected)], found
+    result = problems(tmp_path, text.replace(old, new))
+    assert [problem for problem in result if problem.startswith(expected)], result
 
 
 def test_a_lock_that_is_missing(tmp_path: Path) -> None:
     assert problems(tmp_path, None, {}) == []
-    (said,) = problems(tmp_path, None)
-    assert said == f"counts.lock: file not found, but the policy has 6 tables to count: {ACCEPT} and {PREDICT}"
+    (message,) = problems(tmp_path, None)
+    assert message == f"counts.lock: file not found, but the policy has 6 tables to count: {ACCEPT} and {PREDICT}"
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_lock_that_leads_out_of_the_tree(tmp_path: Path) -> None:
     policy = tmp_path / "policy"
     policy.mkdir()
     (policy / LOCK).symlink_to(tmp_path / "elsewhere")
-    assert [one for one in problems(policy, None) if "counts.lock:1: " in one]
+    assert [problem for problem in problems(policy, None) if "counts.lock:1: " in problem]
     assert read_lock(policy).counts == {}
 
 
@@ -195,7 +195,7 @@ def test_mistakes_of_hand_written_files_come_first(write: Callable[[dict[str, st
     files["waivers/known.toml"] = files["waivers/known.toml"].replace('owner = "someone"\n', "")
     with pytest.raises(PolicyError) as caught:
         load_policy(write(files | {LOCK: "", WAIVERS_LOCK: ""}))
-    assert ["known.toml" in one.file for one in caught.value.problems] == [True]
+    assert ["known.toml" in problem.file for problem in caught.value.problems] == [True]
 
 
 def test_the_lock_of_the_repository_is_as_it_is_written(torch: Policy) -> None:

@@ -74,17 +74,17 @@ def test_a_mistake_is_named_with_file_line_and_place(policy: Path, file: str, ol
 def test_a_mistake_in_timelines_is_named(policy: Path, old: str, new: str, expected: str) -> None:
     path = policy / "timelines.toml"
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
-    assert any(expected in one for one in mistakes(policy)), mistakes(policy)
+    assert any(expected in mistake for mistake in mistakes(policy)), mistakes(policy)
 
 
 def test_a_deprecation_has_a_file_of_its_own(policy: Path) -> None:
     path = policy / "promises.toml"
     path.write_text(path.read_text(encoding="utf-8") + '[deprecation]\nid = "x"\n', encoding="utf-8")
-    assert any("each deprecation must be in its own file, deprecations/<id>.toml" in one for one in mistakes(policy))
+    assert any("each deprecation must be in its own file, deprecations/<id>.toml" in mistake for mistake in mistakes(policy))
     path = policy / "deprecations" / "mode.toml"
     path.write_text('[[rule]]\nid = "x"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
     expected = "deprecations/mode.toml:1: a file in deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
-    assert any(expected in one for one in mistakes(policy))
+    assert any(expected in mistake for mistake in mistakes(policy))
 
 
 def test_a_half_done_line_is_said_once(policy: Path) -> None:
@@ -107,12 +107,16 @@ def test_a_profile_replaces_windows_and_nothing_else(policy: Path) -> None:
     assert strict.waivers == loaded.waivers
 
     def waits(timelines: tuple[Timeline, ...]) -> set[tuple[int, int]]:
-        return {(step.releases, step.days) for one in timelines for step in one.steps}
+        return {(step.releases, step.days) for timeline in timelines for step in timeline.steps}
 
     assert (waits(loaded.timelines), waits(strict.timelines)) == ({(0, 0), (2, 180)}, {(0, 0), (4, 360)})
-    assert all(step.documented for one in strict.timelines for step in one.steps if step.after)
+    assert all(step.documented for timeline in strict.timelines for step in timeline.steps if step.after)
     broken = [
-        [one.deprecation.id for one in histories(each) if any(breach.promised for breach in one.snapshots[-1].breaches)]
+        [
+            history.deprecation.id
+            for history in histories(each)
+            if any(breach.promised for breach in history.snapshots[-1].breaches)
+        ]
         for each in (loaded, strict)
     ]
     assert broken[0] == ["late", "too-early"]
@@ -125,4 +129,6 @@ def test_the_order_of_files_and_comments_change_nothing(policy: Path, tmp_path: 
     path = policy / "deprecations" / "mode.toml"
     path.write_text("# a comment\n\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
     assert load_policy(policy).digest == before.digest
-    assert [one.id for one in before.deprecations] == sorted(one.id for one in before.deprecations)
+    assert [deprecation.id for deprecation in before.deprecations] == sorted(
+        deprecation.id for deprecation in before.deprecations
+    )

@@ -53,14 +53,14 @@ def test_an_expired_waiver_is_no_mistake_of_the_file(write: Write, files: dict[s
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    (found,) = mistakes(tmp_path / "nowhere")
-    assert found.endswith(": directory not found")
+    (result,) = mistakes(tmp_path / "nowhere")
+    assert result.endswith(": directory not found")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "empty.toml"])
 def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
-    (found,) = mistakes(write({name: ""}))
-    assert "contains no policy" in found
+    (result,) = mistakes(write({name: ""}))
+    assert "contains no policy" in result
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_mistake_is_named_with_file_line_and_path(
 ) -> None:
     assert old in files[file]
     head, _, tail = files[file].rpartition(old)  # the last one: positions must count the earlier ones
-    found = mistakes(write(files | {file: head + new + tail}))
-    assert expected in found
-    assert len(found) == 1 + ("unknown table" in expected), found  # a policy without its rules lacks them, too
+    result = mistakes(write(files | {file: head + new + tail}))
+    assert expected in result
+    assert len(result) == 1 + ("unknown table" in expected), result  # a policy without its rules lacks them, too
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_a_policy_that_would_check_nothing_is_none(write: Write, files: dict[str
         files[name] = "\n".join(
             block for block in re.split(r"\n(?=\[)", text) if not block.startswith((f"[[{table}]]", f"[{table}]"))
         )
-    (found,) = mistakes(write(files))
-    assert message in found
+    (result,) = mistakes(write(files))
+    assert message in result
 
 
 def test_an_empty_array_is_not_a_policy_without_mistakes(write: Write, files: dict[str, str]) -> None:
@@ -207,8 +207,8 @@ def test_mistakes_of_all_files_are_named_together(write: Write, files: dict[str,
     files["releases.toml"] += "\n[["
     files["formats.toml"] = files["formats.toml"].replace("version = 6", "version = 0", 1)
     files["waivers/known.toml"] = files["waivers/known.toml"].replace('owner = "someone"\n', "")
-    found = mistakes(write(files))
-    assert [problem.split(":")[0] for problem in found] == ["P/formats.toml", "P/releases.toml", "P/waivers/known.toml"]
+    result = mistakes(write(files))
+    assert [problem.split(":")[0] for problem in result] == ["P/formats.toml", "P/releases.toml", "P/waivers/known.toml"]
 
 
 def test_a_file_that_cannot_be_parsed_makes_nothing_else_look_missing(write: Write, files: dict[str, str]) -> None:
@@ -222,15 +222,15 @@ def test_a_waiver_file_without_a_waiver(write: Write, files: dict[str, str]) -> 
 def test_a_message_stays_on_one_line(write: Write, files: dict[str, str]) -> None:
     files["releases.toml"] += '\n["a\\nb"]\n'
     files["waivers/known.toml"] = files["waivers/known.toml"].replace('"known"', '"a\\nb"') + '\n"c\\nd" = 1\n'
-    found = mistakes(write(files))
-    assert len(found) == 4
-    assert not [message for message in found if "\n" in message]
+    result = mistakes(write(files))
+    assert len(result) == 4
+    assert not [message for message in result if "\n" in message]
 
 
 def test_a_policy_with_waivers_needs_their_lock(write: Write, files: dict[str, str]) -> None:
     del files[WAIVERS_LOCK]
-    (said,) = mistakes(write(files))
-    assert said == f"P/{WAIVERS_LOCK}: file not found, but the policy has 1 waivers: torch-compat accept --write"
+    (message,) = mistakes(write(files))
+    assert message == f"P/{WAIVERS_LOCK}: file not found, but the policy has 1 waivers: torch-compat accept --write"
     assert load_policy(write(files), counted=False).accepted is None
 
 
@@ -263,8 +263,8 @@ def test_a_folder_with_the_name_of_a_file(write: Write, files: dict[str, str]) -
 
 def test_a_long_value_is_cut_short(write: Write, files: dict[str, str]) -> None:
     files["releases.toml"] = files["releases.toml"].replace('"stubs"', f'"{"x" * 500}"')
-    (found,) = mistakes(write(files))
-    assert len(found) < 160
+    (result,) = mistakes(write(files))
+    assert len(result) < 160
 
 
 VALUES = [

@@ -122,8 +122,8 @@ def test_the_most_specific_tolerance_wins_and_of_equals_the_widest(
         reason = "four"
         [[tolerance]]""",
     )
-    found = load_policy(write(files)).tolerance("torchscript", operators, dtype)
-    assert (found and found.max_ulp) == max_ulp
+    result = load_policy(write(files)).tolerance("torchscript", operators, dtype)
+    assert (result and result.max_ulp) == max_ulp
 
 
 def test_a_tolerance_without_a_star_fits_no_other_operator() -> None:

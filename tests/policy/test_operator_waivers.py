@@ -84,25 +84,25 @@ def test_a_waiver_is_read(write: Write, files: dict[str, str], small: Policy) ->
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_line(write: Write, files: dict[str, str], old: str, new: str, expected: str) -> None:
     assert TEXT.count(old) == 1
-    said = mistakes(write(files | {FILE: TEXT.replace(old, new)}))
-    assert [one for one in said if one.startswith(f"P/{FILE}:") and expected in one], said
+    message = mistakes(write(files | {FILE: TEXT.replace(old, new)}))
+    assert [mistake for mistake in message if mistake.startswith(f"P/{FILE}:") and expected in mistake], message
 
 
 def test_a_waiver_has_no_place_in_another_file(write: Write, files: dict[str, str]) -> None:
-    (said,) = mistakes(write(files | {"operators.toml": TEXT}))
-    assert said.endswith("each operator_waiver must be in its own file, operator_waivers/<id>.toml")
+    (message,) = mistakes(write(files | {"operators.toml": TEXT}))
+    assert message.endswith("each operator_waiver must be in its own file, operator_waivers/<id>.toml")
 
 
 def test_a_waiver_has_another_name_than_any_other(write: Write, files: dict[str, str]) -> None:
     text = TEXT.replace('id = "gone"', 'id = "known"')
-    (said,) = mistakes(write(files | {"operator_waivers/known.toml": text}))
-    assert said.endswith("waivers/ already has a waiver 'known'; reports identify waivers by ID")
+    (message,) = mistakes(write(files | {"operator_waivers/known.toml": text}))
+    assert message.endswith("waivers/ already has a waiver 'known'; reports identify waivers by ID")
 
 
 def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]) -> None:
     text = TEXT.replace('"1.10.0"', '"1.11.0"')
-    (said,) = mistakes(write(files | {FILE: text, "planned.toml": PLANNED}))
-    assert said.endswith("key 'expires' is missing: 1.11.0 is planned, so the waived change is not final")
+    (message,) = mistakes(write(files | {FILE: text, "planned.toml": PLANNED}))
+    assert message.endswith("key 'expires' is missing: 1.11.0 is planned, so the waived change is not final")
     waits = LOCKED.replace("operator_gap 1.10.0 = 3\n", "").replace(SEEN, "waits")  # nothing is recorded of it yet
     text = text.replace('owner = "us"\n', 'owner = "us"\nexpires = 2022-06-01\n')
     policy = load_policy(write(files | {FILE: text, "planned.toml": PLANNED, LOCK: waits}))
@@ -119,8 +119,8 @@ def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]
     ],
 )
 def test_a_gap_is_checked(write: Write, files: dict[str, str], text: str, expected: str) -> None:
-    said = mistakes(write(files | {"operators.toml": text}))
-    assert [one for one in said if one.startswith(f"P/operators.toml:{expected}")], said
+    message = mistakes(write(files | {"operators.toml": text}))
+    assert [mistake for mistake in message if mistake.startswith(f"P/operators.toml:{expected}")], message
 
 
 # ---------------------------------------------------------------------------------------------------------- what it covers
@@ -144,35 +144,35 @@ def changed(
     return [Changed(side, since, operator, change, old, new) for operator in operators]
 
 
-def accepted(one: OperatorWaiver, changes: list[Changed]) -> dict[tuple[str, str], str]:
+def accepted(item: OperatorWaiver, changes: list[Changed]) -> dict[tuple[str, str], str]:
     """What the lock says of what it covers."""
-    return {key: digest_of(shown) for key, shown in apply_waivers([one], changes).covered.items()}
+    return {key: digest_of(shown) for key, shown in apply_waivers([item], changes).covered.items()}
 
 
-def kind(one: OperatorWaiver, *changes: Changed, others: tuple[OperatorWaiver, ...] = (), day: int = 2026) -> str:
+def kind(item: OperatorWaiver, *changes: Changed, others: tuple[OperatorWaiver, ...] = (), day: int = 2026) -> str:
     as_of = dt.date(day, 1, 1)
-    return wrong(one, apply_waivers((one, *others), changes, as_of=as_of), accepted(one, [*changes]), as_of=as_of)[0]
+    return wrong(item, apply_waivers((item, *others), changes, as_of=as_of), accepted(item, [*changes]), as_of=as_of)[0]
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_a_waiver_covers_its_own_side_release_and_change(side: Side) -> None:
-    one = waiver("aten::f", side=side)
+    item = waiver("aten::f", side=side)
     (good,) = changed("aten::f", side=side)
-    assert one.takes(good)
-    assert not any(one.takes(good._replace(side=other)) for other in SIDES if other != side)
-    assert not one.takes(good._replace(since="2.0.1"))
-    assert not one.takes(good._replace(operator="aten::f.out"))
-    assert not one.takes(good._replace(change=("alias-annotation",)))
-    assert not one.takes(good._replace(change=("removed", "alias-annotation")))
-    applied = apply_waivers([one], [good, *changed("aten::f", side=side, since="2.1.0")])
-    assert applied.by == {good: (one,)}
+    assert item.takes(good)
+    assert not any(item.takes(good._replace(side=other)) for other in SIDES if other != side)
+    assert not item.takes(good._replace(since="2.0.1"))
+    assert not item.takes(good._replace(operator="aten::f.out"))
+    assert not item.takes(good._replace(change=("alias-annotation",)))
+    assert not item.takes(good._replace(change=("removed", "alias-annotation")))
+    applied = apply_waivers([item], [good, *changed("aten::f", side=side, since="2.1.0")])
+    assert applied.by == {good: (item,)}
     assert applied.covered == {("known", "aten::f"): (good,)}
 
 
 def test_the_order_of_what_differs_has_no_meaning() -> None:
-    one = waiver("aten::f", change=("alias-annotation", "argument-renamed"))
-    assert one == waiver("aten::f", change=("argument-renamed", "alias-annotation"))
-    assert kind(one, *changed("aten::f", change=("argument-renamed", "alias-annotation"))) == ""
+    item = waiver("aten::f", change=("alias-annotation", "argument-renamed"))
+    assert item == waiver("aten::f", change=("argument-renamed", "alias-annotation"))
+    assert kind(item, *changed("aten::f", change=("argument-renamed", "alias-annotation"))) == ""
 
 
 def test_an_exact_waiver_is_right() -> None:
@@ -180,11 +180,11 @@ def test_an_exact_waiver_is_right() -> None:
 
 
 def test_a_waiver_for_another_change_says_which() -> None:
-    one = waiver("aten::f", "aten::g", change=("alias-annotation",))
+    item = waiver("aten::f", "aten::g", change=("alias-annotation",))
     shown = [*changed("aten::f", change=("alias-annotation",)), *changed("aten::g")]
-    applied = apply_waivers([one], shown)
-    said = ("another change", "is for a different change: aten::g has the change removed, not alias-annotation")
-    assert wrong(one, applied, accepted(one, shown)) == said
+    applied = apply_waivers([item], shown)
+    message = ("another change", "is for a different change: aten::g has the change removed, not alias-annotation")
+    assert wrong(item, applied, accepted(item, shown)) == message
     assert shown[1] not in applied.by
 
 
@@ -205,35 +205,35 @@ def test_a_waiver_that_covers_less_than_it_says(expected: str, one: OperatorWaiv
 
 @pytest.mark.parametrize("other", [changed("aten::f", new="it is now"), changed("aten::f", old="it had been"), []])
 def test_what_it_became_is_pinned(other: list[Changed]) -> None:
-    one, shown = waiver("aten::f"), changed("aten::f")
-    assert wrong(one, apply_waivers([one], shown), accepted(one, other))[0] == "became something else"
-    assert wrong(one, apply_waivers([one], shown), None) == ("", "")  # nothing can be pinned yet
+    item, shown = waiver("aten::f"), changed("aten::f")
+    assert wrong(item, apply_waivers([item], shown), accepted(item, other))[0] == "became something else"
+    assert wrong(item, apply_waivers([item], shown), None) == ("", "")  # nothing can be pinned yet
 
 
 def test_many_are_named_in_part() -> None:
     names = [f"aten::f{at}" for at in range(9)]
-    one = waiver("aten::e", *names)
-    text = wrong(one, apply_waivers([one], changed("aten::e")), None)[1]
+    item = waiver("aten::e", *names)
+    text = wrong(item, apply_waivers([item], changed("aten::e")), None)[1]
     assert text.endswith("aten::f3; aten::f4; and 4 more")
 
 
 def test_waivers_that_overlap() -> None:
-    one, other = waiver("aten::f"), waiver("aten::f", "aten::g", name="wide")
-    assert kind(one, *changed("aten::f", "aten::g"), others=(other,)) == "overlapping"
-    assert kind(other, *changed("aten::f", "aten::g"), others=(one,)) == "overlapping"
+    item, other = waiver("aten::f"), waiver("aten::f", "aten::g", name="wide")
+    assert kind(item, *changed("aten::f", "aten::g"), others=(other,)) == "overlapping"
+    assert kind(other, *changed("aten::f", "aten::g"), others=(item,)) == "overlapping"
 
 
 def test_two_changes_of_one_operator_need_two_waivers() -> None:
     """Its upgrader may go with the release in which it goes itself."""
-    one, other = waiver("aten::f"), waiver("aten::f", change=("upgrader-dropped",), name="other")
+    item, other = waiver("aten::f"), waiver("aten::f", change=("upgrader-dropped",), name="other")
     both = [*changed("aten::f"), *changed("aten::f", change=("upgrader-dropped",))]
-    assert (kind(one, *both, others=(other,)), kind(other, *both, others=(one,))) == ("", "")
-    assert [len(fitting) for fitting in apply_waivers([one, other], both).by.values()] == [1, 1]
+    assert (kind(item, *both, others=(other,)), kind(other, *both, others=(item,))) == ("", "")
+    assert [len(fitting) for fitting in apply_waivers([item, other], both).by.values()] == [1, 1]
 
 
 def test_an_expired_waiver_covers_nothing() -> None:
-    one = waiver("aten::f", expires=dt.date(2026, 6, 1))
-    assert kind(one, *changed("aten::f"), day=2026) == ""
-    assert kind(one, *changed("aten::f"), day=2027) == "expired"
-    assert apply_waivers([one], changed("aten::f"), as_of=dt.date(2026, 6, 1)).by == {}
-    assert apply_waivers([one], changed("aten::f"), as_of=dt.date(2026, 5, 31)).by
+    item = waiver("aten::f", expires=dt.date(2026, 6, 1))
+    assert kind(item, *changed("aten::f"), day=2026) == ""
+    assert kind(item, *changed("aten::f"), day=2027) == "expired"
+    assert apply_waivers([item], changed("aten::f"), as_of=dt.date(2026, 6, 1)).by == {}
+    assert apply_waivers([item], changed("aten::f"), as_of=dt.date(2026, 5, 31)).by

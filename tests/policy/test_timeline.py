@@ -37,14 +37,14 @@ ORDER = {TimelineState.NO_PROMISE: 0, TimelineState.KEPT: 1, TimelineState.BROKE
 
 def days_of(*gaps: int) -> list[dt.date]:
     """Days with these gaps between them."""
-    made = [EPOCH]
+    results = [EPOCH]
     for gap in gaps:
-        made.append(made[-1] + gap * DAY)
-    return made
+        results.append(results[-1] + gap * DAY)
+    return results
 
 
-def breaches(made: DeprecationHistory, day: dt.date = dt.date.max) -> list[tuple[str, str, int, int]]:
-    return [(one.kind, one.what, one.releases, one.days) for one in made.at(day).breaches]
+def breaches(value: DeprecationHistory, day: dt.date = dt.date.max) -> list[tuple[str, str, int, int]]:
+    return [(breach.kind, breach.what, breach.releases, breach.days) for breach in value.at(day).breaches]
 
 
 # --------------------------------------------------------------------------------------------------- the worked examples
@@ -52,13 +52,13 @@ def breaches(made: DeprecationHistory, day: dt.date = dt.date.max) -> list[tuple
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_keeps_its_timeline_on_the_real_calendar(path: object) -> None:
-    made = Deprecation.model_validate(example(path.stem))  # type: ignore[attr-defined]
-    timeline = timeline_of(made.kind, silent=made.silent)
-    kept = DeprecationHistory(made, timeline, Axis(TORCH.calendar, TORCH.planned), TORCH.in_force_from)
+    deprecation = Deprecation.model_validate(example(path.stem))  # type: ignore[attr-defined]
+    timeline = timeline_of(deprecation.kind, silent=deprecation.silent)
+    kept = DeprecationHistory(deprecation, timeline, Axis(TORCH.calendar, TORCH.planned), TORCH.in_force_from)
     assert kept.at(dt.date.max).verdict is TimelineState.KEPT
     assert breaches(kept) == []
-    assert made.id == path.stem  # type: ignore[attr-defined]
-    assert {what for step in timeline.steps for what in step.what} >= {event.what for event in made.events}
+    assert deprecation.id == path.stem  # type: ignore[attr-defined]
+    assert {what for step in timeline.steps for what in step.what} >= {event.what for event in deprecation.events}
 
 
 def test_there_is_an_example_of_every_kind_and_every_waiting_step() -> None:
@@ -97,13 +97,13 @@ def test_one_day_early_is_broken_and_on_the_day_is_kept(kind: str, at: int, extr
         else:
             later += 2
             placed.append((what, f"1.{later}.0"))
-    made = history(kind, placed, axis)
+    result = history(kind, placed, axis)
     kept = slack >= 0
-    assert (made.at(dt.date.max).verdict is TimelineState.KEPT) is kept
-    assert breaches(made) == ([] if kept else [("too-early", step, 0, -slack)])
+    assert (result.at(dt.date.max).verdict is TimelineState.KEPT) is kept
+    assert breaches(result) == ([] if kept else [("too-early", step, 0, -slack)])
     # the day before it happens nothing is broken; from that day on it is
-    assert made.at(days[target] - DAY).verdict is TimelineState.KEPT
-    assert (made.at(days[target]).verdict is TimelineState.KEPT) is kept
+    assert result.at(days[target] - DAY).verdict is TimelineState.KEPT
+    assert (result.at(days[target]).verdict is TimelineState.KEPT) is kept
 
 
 @pytest.mark.parametrize(("kind", "at"), [(kind, at) for kind, steps in STEPS.items() for at in range(len(steps))])
@@ -116,9 +116,9 @@ def test_a_release_too_few_is_broken_however_many_days_lie_between(kind: str, at
         what = event["what"]
         line += 0 if what in {"alternative", "warned"} else lines if what == step else RELEASES
         placed.append((what, f"1.{line}.0"))
-    made = history(kind, placed, axis)
+    result = history(kind, placed, axis)
     short = max(0, RELEASES - lines)
-    assert breaches(made) == ([("too-early", step, short, max(0, DAYS - 200 * lines))] if short else [])
+    assert breaches(result) == ([("too-early", step, short, max(0, DAYS - 200 * lines))] if short else [])
     assert waits_for in {what for what, _ in placed}
 
 
@@ -132,9 +132,9 @@ def test_on_any_calendar_a_step_is_kept_exactly_from_the_earliest_release_on(kin
     bound = earliest(axis, timeline_of(kind).step(step), warned)  # type: ignore[arg-type]
     for point in (point for point in axis.points.values() if point.line >= warned.line and not point.planned):
         before = [("alternative", lines[0].release)] if kind == "mode-change" else []
-        made = history(kind, [*before, (waits_for, warned.release), (step, point.release)], axis)
+        result = history(kind, [*before, (waits_for, warned.release), (step, point.release)], axis)
         allowed = point.line - warned.line >= RELEASES and (point.day - warned.day).days >= DAYS
-        assert (made.at(dt.date.max).verdict is TimelineState.KEPT) is allowed
+        assert (result.at(dt.date.max).verdict is TimelineState.KEPT) is allowed
         first_of_its_line = point.release.endswith(".0")
         if bound.release and first_of_its_line:
             assert allowed == (point.day >= bound.not_before and point.line - warned.line >= RELEASES)
@@ -160,9 +160,9 @@ def test_a_patch_is_no_release_of_its_own() -> None:
 
 def test_what_never_warned_is_broken_by_the_whole_window() -> None:
     axis = Axis(calendar_of(days_of(200, 200, 200)))
-    made = history("removal", [("removed", "1.3.0")], axis, warning=None)
-    assert breaches(made) == [("not-warned", "removed", 2, 180)]
-    assert "without ever having been deprecated with a warning" in made.at(dt.date.max).breaches[0].text
+    result = history("removal", [("removed", "1.3.0")], axis, warning=None)
+    assert breaches(result) == [("not-warned", "removed", 2, 180)]
+    assert "without ever having been deprecated with a warning" in result.at(dt.date.max).breaches[0].text
 
 
 def test_a_silent_change_needs_the_loud_phase_in_between() -> None:
@@ -176,8 +176,8 @@ def test_a_silent_change_needs_the_loud_phase_in_between() -> None:
 
 def test_a_warning_before_there_is_an_alternative() -> None:
     axis = Axis(calendar_of(days_of(*[200] * 6)))
-    made = history("rename", [("warned", "1.0.0"), ("alternative", "1.1.0"), ("removed", "1.3.0")], axis)
-    assert [(kind, what) for kind, what, *_ in breaches(made)] == [("step-missing", "warned")]
+    result = history("rename", [("warned", "1.0.0"), ("alternative", "1.1.0"), ("removed", "1.3.0")], axis)
+    assert [(kind, what) for kind, what, *_ in breaches(result)] == [("step-missing", "warned")]
 
 
 def test_a_warning_that_was_withdrawn_does_not_count() -> None:
@@ -203,26 +203,26 @@ def test_what_comes_next_waits_from_the_first_event_of_the_step() -> None:
 @pytest.mark.parametrize("events", [[("removed", "1.2.0")], [("warned", "1.1.0"), ("removed", "1.2.0")]])
 def test_the_policy_is_in_force_on_its_first_day(events: list[tuple[str, str]], late: int) -> None:
     days = days_of(*[100] * 6)
-    made = history("removal", events, Axis(calendar_of(days)), in_force=days[2] + late * DAY)
-    assert [breach.promised for breach in made.at(dt.date.max).breaches] == [not late]
+    result = history("removal", events, Axis(calendar_of(days)), in_force=days[2] + late * DAY)
+    assert [breach.promised for breach in result.at(dt.date.max).breaches] == [not late]
 
 
 @pytest.mark.parametrize(("gap", "short"), [(179, 1), (180, 0), (181, 0)])
 def test_nightlies_have_their_own_day_180(gap: int, short: int) -> None:
     days = days_of(*[200] * 4)
     axis = Axis(calendar_of(days))
-    made = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis)
+    result = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis)
     warned = days[1] - 60 * DAY
     events = tuple(
         event.model_copy(update={"nightly": warned if event.what == "warned" else warned + gap * DAY})
-        for event in made.deprecation.events
+        for event in result.deprecation.events
     )
-    made = replace(made, deprecation=made.deprecation.model_copy(update={"events": events}))
-    assert breaches(made) == ([("too-early-on-nightlies", "removed", 0, 1)] if short else [])
+    result = replace(result, deprecation=result.deprecation.model_copy(update={"events": events}))
+    assert breaches(result) == ([("too-early-on-nightlies", "removed", 0, 1)] if short else [])
     landed = warned + gap * DAY
-    assert breaches(made, landed - DAY) == []
-    assert bool(breaches(made, landed)) is bool(short)
-    assert made.at(days[1]).next.earliest.nightly == warned + 180 * DAY  # type: ignore[union-attr]
+    assert breaches(result, landed - DAY) == []
+    assert bool(breaches(result, landed)) is bool(short)
+    assert result.at(days[1]).next.earliest.nightly == warned + 180 * DAY  # type: ignore[union-attr]
 
 
 def test_what_came_before_the_policy_was_in_force_is_no_promise_and_is_still_shown() -> None:
@@ -230,9 +230,9 @@ def test_what_came_before_the_policy_was_in_force_is_no_promise_and_is_still_sho
     axis = Axis(calendar_of(days))
     events = [("warned", "1.1.0"), ("removed", "1.2.0")]
     for in_force, verdict in ((days[2], TimelineState.BROKEN), (days[2] + DAY, TimelineState.NO_PROMISE)):
-        made = history("removal", events, axis, in_force=in_force)
-        assert made.at(dt.date.max).verdict is verdict
-        (breach,) = made.at(dt.date.max).breaches
+        result = history("removal", events, axis, in_force=in_force)
+        assert result.at(dt.date.max).verdict is verdict
+        (breach,) = result.at(dt.date.max).breaches
         assert breach.promised is (verdict is TimelineState.BROKEN)
     ended = [("warned", "1.1.0"), ("removed", "1.3.0")]
     for in_force, verdict in ((days[3], TimelineState.KEPT), (days[3] + DAY, TimelineState.NO_PROMISE)):
@@ -249,35 +249,35 @@ def test_what_was_announced_is_late_from_the_day_of_that_release(announced: int,
     days = days_of(*[120] * 10)
     axis = Axis(calendar_of(days))
     events = [("warned", "1.0.0"), *([("removed", f"1.{went}.0")] if went is not None else [])]
-    made = history("removal", events, axis, announced={"release": f"1.{announced}.0", "text": "it will go"})
+    result = history("removal", events, axis, announced={"release": f"1.{announced}.0", "text": "it will go"})
     late = went is None or went > announced
-    assert (made.at(dt.date.max).verdict is TimelineState.BROKEN) is late
-    assert made.at(days[announced] - DAY).verdict is TimelineState.KEPT
-    assert (made.at(days[announced]).verdict is TimelineState.BROKEN) is late
+    assert (result.at(dt.date.max).verdict is TimelineState.BROKEN) is late
+    assert result.at(days[announced] - DAY).verdict is TimelineState.KEPT
+    assert (result.at(days[announced]).verdict is TimelineState.BROKEN) is late
     if went is not None:
-        assert [one[:3] for one in breaches(made)] == ([("too-long", "removed", went - announced)] if late else [])
-        assert made.at(days[went] - DAY).overdue is late
-        assert not made.at(days[went]).overdue
+        assert [breach[:3] for breach in breaches(result)] == ([("too-long", "removed", went - announced)] if late else [])
+        assert result.at(days[went] - DAY).overdue is late
+        assert not result.at(days[went]).overdue
 
 
 def test_what_was_announced_too_early_is_late_only_from_when_it_was_allowed() -> None:
     days = days_of(*[120] * 10)
     axis = Axis(calendar_of(days))
-    made = history("removal", [("warned", "1.0.0"), ("removed", "1.2.0")], axis, announced={"release": "1.1.0", "text": "soon"})
-    assert breaches(made) == []
-    made = history("removal", [("warned", "1.0.0"), ("removed", "1.3.0")], axis, announced={"release": "1.1.0", "text": "soon"})
-    assert breaches(made) == [("too-long", "removed", 1, 120)]
-    assert "announced for 1.1.0, allowed from 1.2.0" in made.at(dt.date.max).breaches[0].text
+    result = history("removal", [("warned", "1.0.0"), ("removed", "1.2.0")], axis, announced={"release": "1.1.0", "text": "soon"})
+    assert breaches(result) == []
+    result = history("removal", [("warned", "1.0.0"), ("removed", "1.3.0")], axis, announced={"release": "1.1.0", "text": "soon"})
+    assert breaches(result) == [("too-long", "removed", 1, 120)]
+    assert "announced for 1.1.0, allowed from 1.2.0" in result.at(dt.date.max).breaches[0].text
 
 
 def test_a_planned_release_makes_nothing_late() -> None:
     days = days_of(120, 120, 120)
     planned = [CalendarRelease(version="1.4.0", date=days[-1] + 60 * DAY, source="a plan")]
-    made = history(
+    result = history(
         "removal", [("warned", "1.0.0")], Axis(calendar_of(days), planned), announced={"release": "1.4.0", "text": "x"}
     )
-    assert made.due is not None
-    assert made.at(dt.date.max).verdict is TimelineState.KEPT
+    assert result.due is not None
+    assert result.at(dt.date.max).verdict is TimelineState.KEPT
 
 
 # --------------------------------------------------------------------------------------------------------- what may happen
@@ -285,8 +285,8 @@ def test_a_planned_release_makes_nothing_late() -> None:
 
 def test_what_may_happen_next_and_from_when() -> None:
     axis = Axis(calendar_of(days_of(*[100] * 5)))
-    made = history("mode-change", [("alternative", "1.0.0"), ("warned", "1.1.0"), ("removed", "1.3.0")], axis)
-    begun, warned, gone = (made.at(axis[f"1.{line}.0"].day).next for line in (0, 1, 3))
+    result = history("mode-change", [("alternative", "1.0.0"), ("warned", "1.1.0"), ("removed", "1.3.0")], axis)
+    begun, warned, gone = (result.at(axis[f"1.{line}.0"].day).next for line in (0, 1, 3))
     assert begun is not None
     assert (begun.what, begun.earliest.release) == (("warned",), "1.0.0")
     assert warned is not None
@@ -315,9 +315,9 @@ def test_where_the_calendar_ends_nothing_is_invented() -> None:
 def test_a_planned_event_has_not_happened() -> None:
     days = days_of(100, 100)
     planned = [CalendarRelease(version="1.3.0", date=days[-1] + 90 * DAY, source="a plan")]
-    made = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days), planned))
-    snapshot = made.at(dt.date.max)
-    assert (snapshot.state, [one.event.what for one in snapshot.planned]) == ("warned", ["removed"])
+    result = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days), planned))
+    snapshot = result.at(dt.date.max)
+    assert (snapshot.state, [item.event.what for item in snapshot.planned]) == ("warned", ["removed"])
     assert not snapshot.planned[0].breaches
 
 
@@ -334,15 +334,17 @@ def any_history(draw: st.DrawFn) -> DeprecationHistory:
     in_force = EPOCH + draw(st.integers(-10, 1500)) * DAY
     announced = draw(st.none() | st.sampled_from(list(axis.points)))
     more = {"announced": {"release": announced, "text": "it will go"}} if announced else {}
-    made = history(kind, list(zip(whats, releases, strict=False)), axis, in_force=in_force, **more)
+    result = history(kind, list(zip(whats, releases, strict=False)), axis, in_force=in_force, **more)
     nightlies = draw(
-        st.lists(st.none() | st.integers(0, 1500), min_size=len(made.deprecation.events), max_size=len(made.deprecation.events))
+        st.lists(
+            st.none() | st.integers(0, 1500), min_size=len(result.deprecation.events), max_size=len(result.deprecation.events)
+        )
     )
     events: Sequence[Event] = [
         event.model_copy(update={"nightly": EPOCH + offset * DAY if offset is not None else None})
-        for event, offset in zip(made.deprecation.events, nightlies, strict=True)
+        for event, offset in zip(result.deprecation.events, nightlies, strict=True)
     ]
-    return replace(made, deprecation=made.deprecation.model_copy(update={"events": tuple(events)}))
+    return replace(result, deprecation=result.deprecation.model_copy(update={"events": tuple(events)}))
 
 
 @given(made=any_history(), day=st.integers(-50, 3000))
@@ -357,23 +359,25 @@ def test_what_is_known_is_never_forgotten(made: DeprecationHistory) -> None:
     before = made.at(dt.date.min)
     for day in made.changes:
         now = made.at(day)
-        assert now.happened[: len(before.happened)] == before.happened or {one.event.what for one in before.happened} <= {
-            one.event.what for one in now.happened
+        assert now.happened[: len(before.happened)] == before.happened or {
+            happened.event.what for happened in before.happened
+        } <= {happened.event.what for happened in now.happened}
+        assert {(breach.kind, breach.what) for breach in before.breaches} <= {
+            (breach.kind, breach.what) for breach in now.breaches
         }
-        assert {(one.kind, one.what) for one in before.breaches} <= {(one.kind, one.what) for one in now.breaches}
         assert ORDER[before.verdict] <= ORDER[now.verdict]
         before = now
 
 
 def test_a_sweep_is_what_each_day_says() -> None:
     axis = Axis(calendar_of(days_of(*[90] * 8)))
-    made = history("removal", [("warned", "1.1.0"), ("removed", "1.2.0")], axis)
-    swept = list(sweep([made], EPOCH, EPOCH + 400 * DAY))
+    result = history("removal", [("warned", "1.1.0"), ("removed", "1.2.0")], axis)
+    swept = list(sweep([result], EPOCH, EPOCH + 400 * DAY))
     assert len(swept) == 401
-    assert all(verdicts == {"removal": made.at(day).verdict} for day, verdicts in swept)
-    turned = [day for (_, one), (day, other) in pairwise(swept) if one != other]
+    assert all(verdicts == {"removal": result.at(day).verdict} for day, verdicts in swept)
+    turned = [day for (_, item), (day, other) in pairwise(swept) if item != other]
     assert turned == [axis["1.1.0"].day, axis["1.2.0"].day]
 
 
 def test_the_policy_has_a_history_for_each_deprecation() -> None:
-    assert [made.deprecation for made in histories(TORCH)] == list(TORCH.deprecations)
+    assert [result.deprecation for result in histories(TORCH)] == list(TORCH.deprecations)

@@ -23,33 +23,37 @@ if TYPE_CHECKING:
 POLICY = load_policy(packaged("policies", "torch"))
 
 
-def body_of(one: Upgrader) -> UpgraderBody:
-    operator, _, overload = one.operator.partition(".")
-    return UpgraderBody(one.id, operator, overload, one.first, one.bump, one.old_schema, one.body.strip("\n"))
+def body_of(upgrader: Upgrader) -> UpgraderBody:
+    operator, _, overload = upgrader.operator.partition(".")
+    return UpgraderBody(
+        upgrader.id, operator, overload, upgrader.first, upgrader.bump, upgrader.old_schema, upgrader.body.strip("\n")
+    )
 
 
 def test_each_table_is_what_the_newest_release_with_the_upgrader_states() -> None:
     newest = {body.name: body for body in recorded(NEWEST).bodies}
-    recorded_ones = [one for one in POLICY.upgraders if one.since is not None]
-    assert {one.id for one in recorded_ones if one.dropped is None} == newest.keys()
-    for one in recorded_ones:
-        stated = newest if one.dropped is None else {body.name: body for body in recorded(Release("2.12.1")).bodies}
-        assert body_of(one) == stated[one.id]
+    recorded_ones = [item for item in POLICY.upgraders if item.since is not None]
+    assert {item.id for item in recorded_ones if item.dropped is None} == newest.keys()
+    for upgrader in recorded_ones:
+        stated = newest if upgrader.dropped is None else {body.name: body for body in recorded(Release("2.12.1")).bodies}
+        assert body_of(upgrader) == stated[upgrader.id]
 
 
 def test_the_old_release_has_the_operator_with_a_schema_that_old_programs_fit_and_the_next_one_has_the_bump() -> None:
     schemas = History.load()
-    for one in POLICY.upgraders:
+    for upgrader in POLICY.upgraders:
         overloads = (
-            {text.partition("(")[0] for text in schemas.schemas(one.operator.partition(".")[0], one.old)} if one.old else set()
+            {text.partition("(")[0] for text in schemas.schemas(upgrader.operator.partition(".")[0], upgrader.old)}
+            if upgrader.old
+            else set()
         )
-        assert (one.operator in overloads) == (one.old is not None), one.id
+        assert (upgrader.operator in overloads) == (upgrader.old is not None), upgrader.id
 
 
 def test_the_ranges_of_an_overload_ascend_without_gap_or_overlap() -> None:
     by_operator: dict[str, list[tuple[int, int]]] = {}
-    for one in POLICY.upgraders:
-        by_operator.setdefault(one.operator, []).append((one.first, one.bump))
+    for upgrader in POLICY.upgraders:
+        by_operator.setdefault(upgrader.operator, []).append((upgrader.first, upgrader.bump))
     for ranges in by_operator.values():
         ordered = sorted(ranges)
         assert ordered[0][0] == 0
@@ -59,7 +63,7 @@ def test_the_ranges_of_an_overload_ascend_without_gap_or_overlap() -> None:
 def test_neighbouring_releases_differ_where_it_is_known() -> None:
     """What the record shows of bodies from 1.11 on: one was changed in place, without a version of its own."""
     schemas = recorded(Release("2.12.1")).bodies, recorded(Release("2.13.0")).bodies
-    assert {one.name for one in schemas[0]} - {one.name for one in schemas[1]} == {"full_names_0_4"}
+    assert {schema.name for schema in schemas[0]} - {schema.name for schema in schemas[1]} == {"full_names_0_4"}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def example(name: str) -> dict[str, Any]:
 
 
 def timeline_of(kind: str, *, silent: bool = False) -> Timeline:
-    return next(one for one in TORCH.timelines if (one.kind, one.silent) == (kind, silent))
+    return next(timeline for timeline in TORCH.timelines if (timeline.kind, timeline.silent) == (kind, silent))
 
 
 def release(version: str, day: dt.date) -> CalendarRelease:
@@ -52,22 +52,22 @@ def history(
 ) -> DeprecationHistory:
     """A deprecation with these events (what, release), held against the timeline of its kind."""
     raw = example(kind) | {"events": [{"what": what, "release": version} for what, version in events], "docs": []} | more
-    made = Deprecation.model_validate(raw)
-    return DeprecationHistory(made, timeline_of(kind, silent=made.silent), axis, in_force)
+    result = Deprecation.model_validate(raw)
+    return DeprecationHistory(result, timeline_of(kind, silent=result.silent), axis, in_force)
 
 
 @st.composite
 def axes(draw: st.DrawFn) -> Axis:
     """A calendar of minor lines at any distance, some with patches, some of them dated after the next line; more may be planned."""
     gaps = draw(st.lists(st.integers(1, 200), min_size=6, max_size=12))
-    day, made = EPOCH, []
+    day, findings = EPOCH, []
     for minor, gap in enumerate(gaps):
         day += dt.timedelta(days=gap)
-        made.append(release(f"1.{minor}.0", day))
+        findings.append(release(f"1.{minor}.0", day))
         if draw(st.booleans()):
-            made.append(release(f"1.{minor}.1", day + dt.timedelta(days=draw(st.integers(0, 250)))))
+            findings.append(release(f"1.{minor}.1", day + dt.timedelta(days=draw(st.integers(0, 250)))))
     planned = []
     for minor in range(draw(st.integers(0, 2))):
         day += dt.timedelta(days=draw(st.integers(1, 100)))
         planned.append(CalendarRelease(version=f"1.{len(gaps) + 2 * minor}.0", date=day, source="a plan"))
-    return Axis(Calendar(made), planned)
+    return Axis(Calendar(findings), planned)

@@ -26,26 +26,26 @@ FULL = signature_of(
 
 
 def arrays(args: list[Any]) -> list[np.ndarray[Any, Any]]:
-    return [one.array for one in Decoder().decode({"tuple": args})]
+    return [tensor.array for tensor in Decoder().decode({"tuple": args})]
 
 
 def test_cases_go_through_every_pair_of_dtypes_and_every_kind_of_view() -> None:
     (form,) = forms("aten::div", DIV)
-    found = [arrays(one) for one in cases(form)]
-    bodies = [[arg["tensor"] for arg in one] for one in cases(form)]
+    results = [arrays(case) for case in cases(form)]
+    bodies = [[arg["tensor"] for arg in case] for case in cases(form)]
     assert {(a["dtype"], b["dtype"]) for a, b in bodies} == {(a, b) for a in EVERY for b in EVERY}
-    assert any(not a.ndim for a, _ in found)
-    assert any(a.size == 0 for a, _ in found)
-    assert any(not a.flags.c_contiguous for a, _ in found)
-    assert any(0 in one["strides"] and one["shape"] for pair in bodies for one in pair), "expanded"
-    assert any(one["offset"] for pair in bodies for one in pair)
+    assert any(not a.ndim for a, _ in results)
+    assert any(a.size == 0 for a, _ in results)
+    assert any(not a.flags.c_contiguous for a, _ in results)
+    assert any(0 in item["strides"] and item["shape"] for pair in bodies for item in pair), "expanded"
+    assert any(item["offset"] for pair in bodies for item in pair)
     assert any(a["storage"] == b["storage"] for a, b in bodies), "the same memory twice"
-    floats = np.concatenate([a.reshape(-1).astype(np.float64) for pair in found for a in pair if a.dtype.kind == "f"])
+    floats = np.concatenate([a.reshape(-1).astype(np.float64) for pair in results for a in pair if a.dtype.kind == "f"])
     assert np.isnan(floats).any()
     assert np.isinf(floats).any()
     assert ((floats == 0) & np.signbit(floats)).any()
     assert ((abs(floats) > 0) & (abs(floats) < 1.1754944e-38)).any(), "subnormal"
-    whole = np.concatenate([a.reshape(-1) for pair in found for a in pair if a.dtype == np.int64])
+    whole = np.concatenate([a.reshape(-1) for pair in results for a in pair if a.dtype == np.int64])
     assert {np.iinfo(np.int64).min, np.iinfo(np.int64).max} <= set(whole.tolist())
 
 
@@ -72,11 +72,11 @@ def test_what_no_program_can_hold_is_refused() -> None:
 
 def test_an_archive_is_the_same_bytes_each_time_and_states_its_version() -> None:
     (form,) = forms("aten::div", DIV)
-    made = archive(form, 3)
-    assert made == archive(form, 3)
-    with zipfile.ZipFile(BytesIO(made)) as found:
-        assert found.read("proof/version") == b"3\n"
-        assert b"return torch.div(a_self, a_other)" in found.read("proof/code/__torch__/proof.py")
+    product = archive(form, 3)
+    assert product == archive(form, 3)
+    with zipfile.ZipFile(BytesIO(product)) as result:
+        assert result.read("proof/version") == b"3\n"
+        assert b"return torch.div(a_self, a_other)" in result.read("proof/code/__torch__/proof.py")
 
 
 def test_shrinking_ends_with_one_element_that_still_fails() -> None:
@@ -84,10 +84,10 @@ def test_shrinking_ends_with_one_element_that_still_fails() -> None:
     args = [tensor_body(array, "int64", 1, (4, 3), (6, 2), 0), tensor_body(array + 1, "int64", 2, (3,), (1,), 2)]
 
     def fails(tried: list[list[Any]]) -> list[bool]:
-        return [bool((arrays(one)[0] > 5).any()) for one in tried]
+        return [bool((arrays(item)[0] > 5).any()) for item in tried]
 
     small = arrays(shrunk(args, fails))
-    assert [one.size for one in small] == [1, 1]
+    assert [item.size for item in small] == [1, 1]
     assert small[0].item() == 7
 
 
@@ -112,6 +112,6 @@ def test_calls_are_a_strategy_of_hypothesis(data: Any) -> None:
 
 
 def test_calls_from_a_seed_are_the_same_each_time() -> None:
-    one, same, other = (make_call(Maker(Seeded(seed), "add", plain=False), SCHEMA) for seed in (1, 1, 2))
-    assert one == same
-    assert one != other
+    item, same, other = (make_call(Maker(Seeded(seed), "add", plain=False), SCHEMA) for seed in (1, 1, 2))
+    assert item == same
+    assert item != other

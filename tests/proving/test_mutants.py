@@ -9,9 +9,9 @@ KNOWN = read()
 
 
 def test_each_mutant_changes_the_body_and_stands_once() -> None:
-    made = mutants(KNOWN["div_Tensor_0_3"].body)
-    assert len({one.body for one in made}) == len(made) > 10
-    whats = " ".join(one.what for one in made)
+    result = mutants(KNOWN["div_Tensor_0_3"].body)
+    assert len({mutant.body for mutant in result}) == len(result) > 10
+    whats = " ".join(mutant.what for mutant in result)
     for what in (
         "flipped",
         "never taken",
@@ -28,10 +28,10 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
 
 @pytest.mark.parametrize("name", ["div_Tensor_0_3", "div__Scalar_0_3", "div_out_0_3", "full_0_4", "gelu_0_9"])
 def test_a_proof_notices_mutants(name: str) -> None:
-    found = score(KNOWN[name])
-    assert found.enough, found.survivors
-    assert found.survivors == ()
-    assert {mutant.what.partition(": ")[2] for mutant, _ in found.equivalent} == {what for what, _ in KNOWN[name].equivalent}
+    result = score(KNOWN[name])
+    assert result.enough, result.survivors
+    assert result.survivors == ()
+    assert {mutant.what.partition(": ")[2] for mutant, _ in result.equivalent} == {what for what, _ in KNOWN[name].equivalent}
 
 
 def test_a_proof_of_few_calls_notices_too_few() -> None:
@@ -40,7 +40,8 @@ def test_a_proof_of_few_calls_notices_too_few() -> None:
 
 def test_leaving_out_what_is_as_by_default_is_no_mutant() -> None:
     whats = {
-        name: " ".join(one.what for one in mutants(KNOWN[name].body)) for name in ("gelu_0_9", "gelu_out_0_9", "linspace_0_7")
+        name: " ".join(mutant.what for mutant in mutants(KNOWN[name].body))
+        for name in ("gelu_0_9", "gelu_out_0_9", "linspace_0_7")
     }
     assert "approximate= is left out" not in whats["gelu_0_9"]
     assert "out= is left out" in whats["gelu_out_0_9"]

@@ -14,7 +14,7 @@ from torch_compat.proving.values import Maker, Seeded
 
 def moved(operator: str, count: int = 200) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Schemas, calls, and the calls with an argument moved."""
-    found = []
+    results = []
     for schema in schemas_at("2.6.0", f"^aten::{operator}$"):
         for at in range(count):
             make = Maker(Seeded(f"{schema['text']}/{at}"), bare(operator), plain=True, graph=True)
@@ -22,17 +22,17 @@ def moved(operator: str, count: int = 200) -> list[tuple[dict[str, Any], dict[st
                 call = make_call(make, schema, spec_of(f"aten::{operator}"))
             except Unwritable:  # of named dimensions
                 break
-            found.append((schema, call, out_of_range(make, call, schema)))
-    return found
+            results.append((schema, call, out_of_range(make, call, schema)))
+    return results
 
 
 def values(operator: str, argument: str) -> list[Any]:
     """What an argument is moved to."""
-    found = []
+    results = []
     for schema, _, call in moved(operator):
         if call.get("malformed") == argument:
-            found.append(call["args"][[one["name"] for one in schema["arguments"]].index(argument)])
-    return found
+            results.append(call["args"][[item["name"] for item in schema["arguments"]].index(argument)])
+    return results
 
 
 def test_one_argument_is_moved_and_the_call_stays_as_it_was() -> None:
@@ -43,24 +43,24 @@ def test_one_argument_is_moved_and_the_call_stays_as_it_was() -> None:
 
 
 def test_integers_reach_zero_the_negative_and_each_side_of_a_size() -> None:
-    found = values("select", "index")
-    assert {0, -1, 2, 3, -3, -4} <= set(found)
-    assert any(one > 2**40 for one in found)
-    assert all(-(2**63) <= one < 2**63 for one in found)
+    result = values("select", "index")
+    assert {0, -1, 2, 3, -3, -4} <= set(result)
+    assert any(item > 2**40 for item in result)
+    assert all(-(2**63) <= item < 2**63 for item in result)
 
 
 def test_lists_are_too_short_too_long_repeated_and_negative() -> None:
-    found = [one for one in values("permute", "dims") if one is not None]
-    assert [] in found
-    assert any(len(set(one)) < len(one) for one in found)
-    assert any(min(one, default=0) < 0 for one in found)
-    assert len({len(one) for one in found}) > 3
+    results = [item for item in values("permute", "dims") if item is not None]
+    assert [] in results
+    assert any(len(set(item)) < len(item) for item in results)
+    assert any(min(item, default=0) < 0 for item in results)
+    assert len({len(item) for item in results}) > 3
 
 
 def test_optional_integers_formats_and_names_are_moved() -> None:
     assert {2, 3} <= set(values("clone", "memory_format"))
     assert {"", "bad"} & set(values("fft_fft", "norm"))
-    assert any(one is not None for one in values("repeat_interleave", "output_size"))
+    assert any(item is not None for item in values("repeat_interleave", "output_size"))
 
 
 def test_operands_of_arithmetic_and_codes_are_left_alone() -> None:

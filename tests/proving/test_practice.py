@@ -30,22 +30,28 @@ NAME = "div_Tensor_0_3"
 FEW = 48
 
 
-def table(one: StatedUpgrader) -> str:
-    rows = {"id": one.id, "operator": one.name, "old_schema": one.old_schema, "old": one.old, "since": one.since}
+def table(upgrader: StatedUpgrader) -> str:
+    rows = {
+        "id": upgrader.id,
+        "operator": upgrader.name,
+        "old_schema": upgrader.old_schema,
+        "old": upgrader.old,
+        "since": upgrader.since,
+    }
     stated = "".join(f'{key} = "{value}"\n' for key, value in rows.items())
-    return f"[[upgrader]]\n{stated}bump = {one.bump}\nbody = '''\n{one.body}'''\n"
+    return f"[[upgrader]]\n{stated}bump = {upgrader.bump}\nbody = '''\n{upgrader.body}'''\n"
 
 
-def not_proven(one: StatedUpgrader, folder: Path) -> str:
+def not_proven(upgrader: StatedUpgrader, folder: Path) -> str:
     """What both forms of a proof say of an upgrader: a test fails, and the command does not end with 0."""
     path = folder / "mine.toml"
-    path.write_text(table(one))
-    with pytest.raises((NotPreservedError, UsageError)) as found:
+    path.write_text(table(upgrader))
+    with pytest.raises((NotPreservedError, UsageError)) as result:
         prove_upgrader(path, count=FEW)
     with pytest.raises(SystemExit) as ended:
         main(["prove", str(path), "--count", str(FEW)])
     assert ended.value.code in {1, 2, 4}
-    return str(found.value)
+    return str(result.value)
 
 
 def test_the_upgrader_itself_is_proven(tmp_path: Path) -> None:
@@ -68,8 +74,8 @@ def test_a_release_that_refuses_every_old_program_proves_nothing() -> None:
             del data
             return [CallOutcome("no-program", said="no such file")] * len(calls)
 
-    found = prove(KNOWN[NAME], old=[Refusing()], count=FEW)
-    assert (found.verdict, found.compared) == ("not-checked", 0)
+    result = prove(KNOWN[NAME], old=[Refusing()], count=FEW)
+    assert (result.verdict, result.compared) == ("not-checked", 0)
 
 
 def test_a_path_that_does_not_exist_is_a_mistake(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_a_later_change_of_the_operator_is_not_the_upgraders() -> None:
 
 
 def test_the_same_seed_gives_the_same_proof_and_another_seed_another() -> None:
-    one, same, other = (prove(KNOWN["div_Scalar_0_3"], seed=seed, count=FEW).verdicts for seed in ("a", "a", "b"))
-    assert one == same
-    assert one != other
+    item, same, other = (prove(KNOWN["div_Scalar_0_3"], seed=seed, count=FEW).verdicts for seed in ("a", "a", "b"))
+    assert item == same
+    assert item != other
 
 
 SEVENTH = [
@@ -61,7 +61,7 @@ SEVENTH = [
 
 def seventh(before: Oracle, after: Oracle) -> tuple[CallOutcome, CallOutcome]:
     (form,) = forms(KNOWN["div_out_0_3"].operator, KNOWN["div_out_0_3"].arguments)
-    old, new = (one.ask(archive(form, 3), [SEVENTH])[0] for one in (before, after))
+    old, new = (side.ask(archive(form, 3), [SEVENTH])[0] for side in (before, after))
     return old, new
 
 
@@ -74,7 +74,7 @@ def test_into_out_the_upgrader_divides_in_single_precision() -> None:
 
 @pytest.mark.real_torch("1.5.1", "2.13.0")
 def test_releases_on_both_sides_show_that_division_into_out_is_in_single_precision() -> None:
-    old, new = (Environments().get(one) for one in ("1.5.1", "2.13.0"))
+    old, new = (Environments().get(name) for name in ("1.5.1", "2.13.0"))
     assert old is not None
     assert new is not None
     with Real(old) as before, Real(new) as after:
@@ -108,11 +108,11 @@ def test_a_planted_wrong_upgrader_is_caught_with_a_small_counterexample(what: st
     planted = KNOWN[name]._replace(body=KNOWN[name].body.replace(right, wrong))
     proof = prove(planted, count=FEW, table=table_of(planted))
     assert proof.verdict == "changed"
-    one = proof.counterexamples[0]
-    text = pytest_text(name, "x", one)
+    counterexample = proof.counterexamples[0]
+    text = pytest_text(name, "x", counterexample)
     ast.parse(text)
     assert len(text.splitlines()) < 40
-    assert one.archive[:2] == b"PK"
+    assert counterexample.archive[:2] == b"PK"
 
 
 def test_a_wrong_body_of_a_released_upgrader_is_no_later_change() -> None:
@@ -149,7 +149,7 @@ def test_the_word_of_a_release_counts_and_the_disagreement_with_the_reader_is_to
 
 @pytest.mark.real_torch("1.5.1", "2.15.0")
 def test_releases_on_both_sides_confirm_a_proof_and_the_reader_agrees_with_them() -> None:
-    old, new = (Environments().get(one) for one in ("1.5.1", "2.15.0"))
+    old, new = (Environments().get(name) for name in ("1.5.1", "2.15.0"))
     assert old is not None
     assert new is not None
     with Real(old) as before, Real(new) as after:
@@ -160,7 +160,7 @@ def test_releases_on_both_sides_confirm_a_proof_and_the_reader_agrees_with_them(
     assert not proof.modelled
     for counts in proof.agreements.values():
         assert not {"values", "only-the-reader-refuses"} & counts.keys(), proof.apart
-    kept = [one for name, calls in proof.apart.items() if "only-torch-refuses" in name for one in calls]
-    assert all("ComplexHalf" in one for one in kept), "known: the reader has no kernels of complex32 to miss"
+    kept = [call for name, calls in proof.apart.items() if "only-torch-refuses" in name for call in calls]
+    assert all("ComplexHalf" in call for call in kept), "known: the reader has no kernels of complex32 to miss"
     assert wrong.verdict == "changed"
     assert wrong.counterexamples[0].confirmed

@@ -17,35 +17,35 @@ KNOWN = read()
 FEW = 24
 
 
-def programs(one: StatedUpgrader) -> list[tuple[str, bytes]]:
-    return [(form.signed, archive(form, version_for(one))) for form in forms(one.operator, one.arguments)]
+def programs(upgrader: StatedUpgrader) -> list[tuple[str, bytes]]:
+    return [(form.signed, archive(form, version_for(upgrader))) for form in forms(upgrader.operator, upgrader.arguments)]
 
 
 def test_a_counterexample_is_recorded_and_tried_first_ever_after() -> None:
     right = KNOWN["gelu_0_9"]
     wrong = right._replace(body=right.body.replace("'none'", "'tanh'"))
-    found = prove(wrong)
-    one = record(found, 288)
-    assert one.calls["changed"] == found.verdicts["changed"]
-    assert [each.arguments for each in one.kept] == [each.arguments for each in one.examples] != []
+    result = prove(wrong)
+    proof = record(result, 288)
+    assert proof.calls["changed"] == result.verdicts["changed"]
+    assert [each.arguments for each in proof.kept] == [each.arguments for each in proof.examples] != []
     assert prove(wrong, count=1).verdict != "changed", "one generated call does not show it"
-    again = prove(wrong, count=1, kept=one.kept)
+    again = prove(wrong, count=1, kept=proof.kept)
     assert again.verdict == "changed"
-    assert record(again, 1, kept=one.kept).kept == one.kept
-    mended = prove(right, count=1, kept=one.kept)
+    assert record(again, 1, kept=proof.kept).kept == proof.kept
+    mended = prove(right, count=1, kept=proof.kept)
     assert mended.verdict != "changed"
-    assert record(mended, 1, kept=one.kept).kept == one.kept, "kept for good"
+    assert record(mended, 1, kept=proof.kept).kept == proof.kept, "kept for good"
 
 
 def test_a_kept_call_of_another_form_is_not_tried() -> None:
     other = ProofCall("torch.other(a_self) of Tensor", [])
-    one, same = (prove(KNOWN["gelu_0_9"], count=FEW, kept=kept).verdicts for kept in ((other,), ()))
-    assert one == same
+    item, same = (prove(KNOWN["gelu_0_9"], count=FEW, kept=kept).verdicts for kept in ((other,), ()))
+    assert item == same
 
 
 def test_two_forms_that_differ_in_types_alone_are_told_apart() -> None:
-    found = forms("aten::full", KNOWN["full_0_4"].arguments)
-    assert len({form.signed for form in found}) == len(found) > len({form.call for form in found})
+    result = forms("aten::full", KNOWN["full_0_4"].arguments)
+    assert len({form.signed for form in result}) == len(result) > len({form.call for form in result})
 
 
 def test_whether_the_reference_reader_compiles_a_body() -> None:
@@ -58,8 +58,8 @@ def test_whether_the_reference_reader_compiles_a_body() -> None:
 def test_branches_are_counted_in_nested_conditions() -> None:
     right = KNOWN["gelu_0_9"]
     body = "def gelu_0_9(self: Tensor) -> Tensor:\n  if self.dim() > 0:\n    if self.dim() > 9:\n      return self\n  return torch.gelu(self)"
-    one = right._replace(body=body)
-    proof = prove(one, count=96)
+    item = right._replace(body=body)
+    proof = prove(item, count=96)
     assert len(proof.branches) == 4
     assert [name for name, count in proof.branches.items() if not count] == ["line 3: self.dim() > 9 holds"]
     assert proof.verdict == "not-checked"
@@ -71,9 +71,9 @@ def test_a_release_compiles_bodies_and_says_what_it_saves() -> None:
     assert environment is not None
     right, full = KNOWN["gelu_0_9"], KNOWN["full_0_4"]
     with Real(environment) as real:
-        good = {one.what: one.found for one in asked_of(right, real, programs(right))}
+        good = {obligation.what: obligation.found for obligation in asked_of(right, real, programs(right))}
         assert good == {"compiles": "", "saved": "10", "again": "same"}
         wrong = right._replace(body=right.body.replace("torch.gelu", "torch.no_such_operator"))
         assert "Unknown builtin op: aten::no_such_operator" in asked_of(wrong, real, [])[0].found
-        broken = {one.what: one.found for one in asked_of(full, real, programs(full))}
+        broken = {obligation.what: obligation.found for obligation in asked_of(full, real, programs(full))}
         assert "Type mismatch: fill_value is set to type float in the true branch" in broken["saved"]

@@ -125,8 +125,8 @@ class Tools:
         self.at("verify")
         assert cwd is not None
         assert not list(cwd.iterdir())
-        said = {"torch": self.answer, "git_revision": "3c31d73", "python": "3.11.7", "numpy": "1.26.4", "sums": self.sums}
-        return f"a warning on standard output\n{json.dumps(said)}\n"
+        messages = {"torch": self.answer, "git_revision": "3c31d73", "python": "3.11.7", "numpy": "1.26.4", "sums": self.sums}
+        return f"a warning on standard output\n{json.dumps(messages)}\n"
 
     def at(self, step: str) -> None:
         if step == self.fails_at:
@@ -515,11 +515,11 @@ def test_misleading_variables_are_not_passed_on(name: str, monkeypatch: pytest.M
 
 
 def test_the_scripts_for_old_pythons_compile_and_answer(tmp_path: Path) -> None:
-    said = json.loads(
+    message = json.loads(
         subprocess.run([sys.executable, "-I", "-c", environments.ASK_TARGET], capture_output=True, check=True).stdout
     )
-    assert Path(said["site"]).name == "site-packages"
-    assert said["markers"]["python_version"] == f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert Path(message["site"]).name == "site-packages"
+    assert message["markers"]["python_version"] == f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def test_the_oldest_releases_do_not_know_their_git_revision(tmp_path: Path) -> None:
@@ -529,5 +529,5 @@ def test_the_oldest_releases_do_not_know_their_git_revision(tmp_path: Path) -> N
         "import numpy\nfrom torch import version\nfrom torch.version import __version__\nones = numpy.ones\nfrom_numpy = numpy.asarray\n"
     )
     command = [sys.executable, "-c", environments._VERIFY]
-    said = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout.splitlines()[-1])
-    assert (said["torch"], said["git_revision"], said["sums"]) == ("1.0.0", None, [2.0, 3.0])
+    message = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout.splitlines()[-1])
+    assert (message["torch"], message["git_revision"], message["sums"]) == ("1.0.0", None, [2.0, 3.0])

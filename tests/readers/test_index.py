@@ -45,12 +45,12 @@ def index(calendar: Calendar[CalendarRelease]) -> FakeIndex:
 
 
 def missing(calendar: Calendar[CalendarRelease], index: FakeIndex) -> list[tuple[str, tuple[str, ...], dt.date | None]]:
-    return [(one.version, one.pythons, date) for one, date in new_releases(calendar, TODAY, index)]
+    return [(item.version, item.pythons, date) for item, date in new_releases(calendar, TODAY, index)]
 
 
 def test_a_calendar_that_has_everything(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:
     assert missing(calendar, index) == []
-    assert [one.version for one in offered(calendar, index)] == ["1.0.0", "2.9.0", "2.10.0"]
+    assert [item.version for item in offered(calendar, index)] == ["1.0.0", "2.9.0", "2.10.0"]
 
 
 def test_pip_is_asked_for_every_python_that_a_release_may_have(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:
@@ -112,14 +112,14 @@ def test_a_python_without_pip_gets_one(calendar: Calendar[CalendarRelease], inde
 
 def test_the_entry_can_be_pasted_and_says_what_it_took_from_where(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:
     index.releases["2.11.0"] = (UPLOADED, NEW)
-    ((found, date),) = new_releases(calendar, TODAY, index)
-    text = entry_text(calendar, found, date)
+    ((result, date),) = new_releases(calendar, TODAY, index)
+    text = entry_text(calendar, result, date)
     assert tomllib.loads(text) == {
         "release": [{"version": "2.11.0", "date": UPLOADED, "pythons": ["3.12", "3.13"], "install": "stubs", "numpy": "<3"}]
     }
     assert 'install = "stubs"  # as 2.10.0' in text
     with pytest.raises(tomllib.TOMLDecodeError):
-        tomllib.loads(entry_text(calendar, found, None))  # nobody pastes it and forgets the date
+        tomllib.loads(entry_text(calendar, result, None))  # nobody pastes it and forgets the date
 
 
 # ------------------------------------------------------------------------------------------- answers that are no answers
@@ -137,9 +137,9 @@ def test_a_source_that_was_not_reached_is_never_nothing_new(
     calendar: Calendar[CalendarRelease], index: FakeIndex, why: str
 ) -> None:
     index.unreached = f"Could not fetch URL https://me:secret@index.example/torch/: {why} - skipping"
-    said = refused(calendar, index)
-    assert f"https://index.example/torch/: {why}" in said
-    assert "secret" not in said
+    message = refused(calendar, index)
+    assert f"https://index.example/torch/: {why}" in message
+    assert "secret" not in message
 
 
 def test_a_source_without_any_torch_is_reached(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:

@@ -71,31 +71,31 @@ def ended(module: Module | IsolatedModule, method: str, args: tuple[Any, ...]) -
             end: Any = getattr(module, method)(*args) if method != "__call__" else module(*args)
         except HarnessError as error:
             end = (type(error), str(error), error.code)
-    return end, [(str(one.message), one.category) for one in heard]
+    return end, [(str(item.message), item.category) for item in heard]
 
 
-def same(one: Any, other: Any) -> bool:
+def same(item: Any, other: Any) -> bool:
     """Whether two values are equal in class and bits."""
-    if isinstance(one, np.ndarray):
+    if isinstance(item, np.ndarray):
         return (
             isinstance(other, np.ndarray)
-            and (one.dtype, one.shape) == (other.dtype, other.shape)
-            and (one.strides == other.strides or not one.size)
-            and one.tobytes() == other.tobytes()
+            and (item.dtype, item.shape) == (other.dtype, other.shape)
+            and (item.strides == other.strides or not item.size)
+            and item.tobytes() == other.tobytes()
         )
-    if isinstance(one, NamedTupleValue):
+    if isinstance(item, NamedTupleValue):
         return (
             isinstance(other, NamedTupleValue)
-            and (one.qualified_name, one.fields) == (other.qualified_name, other.fields)
-            and same(tuple(one), tuple(other))
+            and (item.qualified_name, item.fields) == (other.qualified_name, other.fields)
+            and same(tuple(item), tuple(other))
         )
-    if one.__class__ is not other.__class__:
+    if item.__class__ is not other.__class__:
         return False
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
-        return same(list(one.items()), list(other.items()))
-    return bool(np.array(one).tobytes() == np.array(other).tobytes()) if isinstance(one, float | complex) else one == other
+    if isinstance(item, list | tuple):
+        return len(item) == len(other) and all(map(same, item, other))
+    if isinstance(item, dict):
+        return same(list(item.items()), list(other.items()))
+    return bool(np.array(item).tobytes() == np.array(other).tobytes()) if isinstance(item, float | complex) else item == other
 
 
 def both(
@@ -112,12 +112,12 @@ def both(
     ends = []
     for args in calls:
         mine, yours = copied(args), copied(args)
-        expected, found = ended(here, method, mine), ended(there, method, yours)
-        assert same(found[0], expected[0]), (found, expected)
-        assert found[1] == expected[1]
+        expected, result = ended(here, method, mine), ended(there, method, yours)
+        assert same(result[0], expected[0]), (result, expected)
+        assert result[1] == expected[1]
         assert same(mine, yours)
-        assert sharing(expected[0], mine) == sharing(found[0], yours)
-        ends.append(found[0])
+        assert sharing(expected[0], mine) == sharing(result[0], yours)
+        ends.append(result[0])
     assert same(there.state(), here.state())
     there.close()
     return ends
@@ -154,8 +154,8 @@ def arrays_in(value: Any) -> list[Any]:
 
 def sharing(value: Any, args: Any) -> list[tuple[int, int]]:
     """Which arrays of a result, and of the arguments, share memory."""
-    found = [*arrays_in(args), *arrays_in(value)]
-    return [(i, j) for i in range(len(found)) for j in range(i) if np.shares_memory(found[i], found[j])]
+    results = [*arrays_in(args), *arrays_in(value)]
+    return [(i, j) for i in range(len(results)) for j in range(i) if np.shares_memory(results[i], results[j])]
 
 
 def plain(value: Any) -> Any:
@@ -265,18 +265,18 @@ STATEFUL = HEAD + """  seen : Tensor
 
 def test_a_module_keeps_its_state_between_calls(tmp_path: Path) -> None:
     path = write(tmp_path, STATEFUL, {"seen": 0, "count": 0})
-    found = []
+    results = []
     for in_process in (True, False):
         module = torch_compat.load(path, in_process=in_process)
         module.begin()
-        said = [module(np.ones(2, np.float32)).copy() for _ in range(3)]
+        messages = [module(np.ones(2, np.float32)).copy() for _ in range(3)]
         mine = np.full(2, 5, np.float32)
         module.keep(mine)
         mine[:] = 0  # the program has a copy
-        said.append(module(np.ones(2, np.float32)).copy())
-        found.append(said)
-    assert same(*found)
-    assert found[0][3].tolist() == [24, 24]
+        messages.append(module(np.ones(2, np.float32)).copy())
+        results.append(messages)
+    assert same(*results)
+    assert results[0][3].tolist() == [24, 24]
 
 
 def test_repeated_calls_share_nothing(tmp_path: Path) -> None:
@@ -385,8 +385,8 @@ def test_named_tuples_come_out(tmp_path: Path) -> None:
 
 def test_budgets_are_the_same_both_ways(tmp_path: Path) -> None:
     path = write(tmp_path, "def forward(self) -> int:\n  x = 0\n  while True:\n    x = torch.add(x, 1)\n  return x")
-    (found,) = both(path, (), limits=LIMITS._replace(steps=1000))
-    assert found[0] is Exhausted
+    (result,) = both(path, (), limits=LIMITS._replace(steps=1000))
+    assert result[0] is Exhausted
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ def test_a_killed_parent_leaves_nobody_behind(then: str, tmp_path: Path) -> None
     command = [sys.executable, "-c", PARENT.format(then=then), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, cwd=REPOSITORY) as parent:
         assert parent.stdout is not None
-        pids = [int(one) for one in parent.stdout.readline().split()]
+        pids = [int(part) for part in parent.stdout.readline().split()]
         time.sleep(0.3)  # until it calls
         children = [int(pid) for pid in Path(f"/proc/{pids[0]}/task/{pids[0]}/children").read_text().split()]
         assert pids[1] in children
@@ -491,13 +491,13 @@ def test_a_process_that_was_forked_does_not_use_what_its_parent_loaded() -> None
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        said = "nothing"
+        message = "nothing"
         try:
             module(B, B + 1)
         except UsageError as error:
-            said = error.code
-        said += " " + str(torch_compat.load(DIV)(B, B + 1)[0].tolist())
-        os.write(writing, said.encode())
+            message = error.code
+        message += " " + str(torch_compat.load(DIV)(B, B + 1)[0].tolist())
+        os.write(writing, message.encode())
         os._exit(0)
     os.waitpid(pid, 0)
     assert os.read(reading, 100).decode() == "forked [0, 0, 0, 0]"
@@ -651,14 +651,14 @@ def test_calls_are_given_processor_time_as_they_take_it(tmp_path: Path) -> None:
 
 def test_a_program_ends_by_its_own_limit_before_its_process_does(tmp_path: Path) -> None:
     path = write(tmp_path, "def forward(self) -> int:\n  x = 0\n  while True:\n    x = torch.add(x, 1)\n  return x")
-    said = []
+    messages = []
     for in_process in (True, False):
         module = torch_compat.load(path, limits=LIMITS._replace(seconds=1, steps=10**12), in_process=in_process)
         with pytest.raises(HarnessError) as raised:
             module()
-        said.append((type(raised.value), raised.value.code))
-    assert said[0] == said[1]
-    assert said[0][0] is not ReaderError
+        messages.append((type(raised.value), raised.value.code))
+    assert messages[0] == messages[1]
+    assert messages[0][0] is not ReaderError
 
 
 SLOWLY = (

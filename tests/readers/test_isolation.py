@@ -61,12 +61,12 @@ def refused(tmp_path: Path, statement: str, **variables: Any) -> str:
 def test_no_variable_of_the_user_reaches_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PIP_INDEX_URL", "HTTPS_PROXY", "SSH_AUTH_SOCK", "LD_PRELOAD", "MINE"):
         monkeypatch.setenv(name, "secret")
-    found = asked(tmp_path, "return dict(os.environ)")
-    assert "secret" not in found.values()
+    history = asked(tmp_path, "return dict(os.environ)")
+    assert "secret" not in history.values()
     ours = {"PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "HOME", "TMPDIR", "TORCH_HOME", "PYTHONHASHSEED", "MALLOC_PERTURB_"}
     ours |= {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", *torch_release.DETERMINISM}
     of_the_shell_that_starts_the_miniature = {"PWD", "OLDPWD", "SHLVL", "_", "PYTHONPATH", "MINIATURE_TORCH"}
-    assert found.keys() - of_the_shell_that_starts_the_miniature == ours
+    assert history.keys() - of_the_shell_that_starts_the_miniature == ours
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc, so no process shows its variables")
@@ -76,11 +76,11 @@ def test_the_variables_of_the_process_that_started_it_cannot_be_read(tmp_path: P
 
 
 def test_the_home_is_an_empty_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
-    found = asked(tmp_path, "return [os.path.expanduser('~'), os.getcwd(), os.listdir('.')]")
-    assert found[0] == found[1]
-    assert found[2] == []
-    assert not Path(found[0]).exists()
-    assert not Path(found[0]).parent.exists()
+    result = asked(tmp_path, "return [os.path.expanduser('~'), os.getcwd(), os.listdir('.')]")
+    assert result[0] == result[1]
+    assert result[2] == []
+    assert not Path(result[0]).exists()
+    assert not Path(result[0]).parent.exists()
 
 
 @needs_isolation
@@ -149,8 +149,8 @@ def test_a_program_that_it_starts_is_inside_the_same_fence(tmp_path: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as server:
         source = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 2)"
         body = "return subprocess.run([PYTHON, '-S', '-c', SOURCE], stderr=subprocess.PIPE).stderr.decode()"
-        said = asked(tmp_path, body, PYTHON=str(Path(sys.executable).resolve()), SOURCE=source)
-    assert "PermissionError" in said
+        message = asked(tmp_path, body, PYTHON=str(Path(sys.executable).resolve()), SOURCE=source)
+    assert "PermissionError" in message
 
 
 @needs_isolation
@@ -255,7 +255,7 @@ def test_without_isolation_a_strangers_archive_is_refused(tmp_path: Path) -> Non
     assert (caught.value.code, caught.value.exit_status, caught.value.where) == ("untrusted", 4, str(path))
     with TorchRelease(environment, trust=trust_everything) as worker:
         assert load(worker, path)["result"] == {"value": {"dict": [["a", 1]]}}
-    with TorchRelease(environment, trust=lambda one: one == path) as worker:
+    with TorchRelease(environment, trust=lambda item: item == path) as worker:
         assert "result" in load(worker, path)
         with pytest.raises(Untrusted):
             observe(worker, archive(environment.prefix))
@@ -298,11 +298,11 @@ def test_the_launcher_says_what_is_not_possible(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(module, "LAUNCHER", broken)
     module._probe.cache_clear()
     try:
-        found = isolation()
+        result = isolation()
     finally:
         module._probe.cache_clear()
-    assert found.as_json() == {"network": False, "home": False}
-    assert "the launcher did not respond" in str(found)
+    assert result.as_json() == {"network": False, "home": False}
+    assert "the launcher did not respond" in str(result)
 
 
 # ------------------------------------------------------------------------------------------------------- who is left behind
@@ -330,7 +330,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
         assert parent.stdout is not None
         worker = int(parent.stdout.readline())
         assert parent.stdout.readline() == b"asked\n"
-        session = {int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and session_of(one.name) == worker}
+        session = {int(item.name) for item in Path("/proc").iterdir() if item.name.isdigit() and session_of(item.name) == worker}
         assert len(session) == 2  # the server, and the fork that sleeps
         parent.kill()
     assert all(gone(process) for process in session)

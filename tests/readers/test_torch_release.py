@@ -188,8 +188,8 @@ def variables(tmp_path: Path, environment: Environment, seed: int = 0) -> dict[s
     source = "import os\n\n\ndef survey(torch):\n    return dict(os.environ, cwd=os.getcwd(), files=str(os.listdir('.')))\n"
     script.write_text(source, encoding="utf-8")
     with TorchRelease(environment, seed=seed) as worker:
-        found: dict[str, str] = worker.request("survey", script=str(script))["result"]
-    return found
+        results: dict[str, str] = worker.request("survey", script=str(script))["result"]
+    return results
 
 
 def test_every_machine_computes_in_the_same_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,14 +197,18 @@ def test_every_machine_computes_in_the_same_surroundings(tmp_path: Path, monkeyp
         monkeypatch.setenv(name, "/nowhere")
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
-    found = variables(tmp_path, miniature(tmp_path, "1.5.1"), seed=1)
-    assert found["PYTHONHASHSEED"] == "1"
-    assert found["MALLOC_PERTURB_"] not in {"", "0", variables(tmp_path, miniature(tmp_path, "1.6.0"), seed=0)["MALLOC_PERTURB_"]}
-    assert not {"PYTHONSTARTUP", "LD_PRELOAD", "VIRTUAL_ENV"} & found.keys()
-    assert {name: found[name] for name in torch_release.DETERMINISM} == dict(torch_release.DETERMINISM)
-    assert found["files"] == "[]"
-    assert found["TMPDIR"] == found["cwd"]
-    assert not Path(found["cwd"]).exists()
+    result = variables(tmp_path, miniature(tmp_path, "1.5.1"), seed=1)
+    assert result["PYTHONHASHSEED"] == "1"
+    assert result["MALLOC_PERTURB_"] not in {
+        "",
+        "0",
+        variables(tmp_path, miniature(tmp_path, "1.6.0"), seed=0)["MALLOC_PERTURB_"],
+    }
+    assert not {"PYTHONSTARTUP", "LD_PRELOAD", "VIRTUAL_ENV"} & result.keys()
+    assert {name: result[name] for name in torch_release.DETERMINISM} == dict(torch_release.DETERMINISM)
+    assert result["files"] == "[]"
+    assert result["TMPDIR"] == result["cwd"]
+    assert not Path(result["cwd"]).exists()
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:

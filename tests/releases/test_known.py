@@ -26,7 +26,7 @@ def test_numbers_become_sets_and_texts_and_come_back(number: int) -> None:
         assert KNOWN.bits(KNOWN.text(number)) == number
         assert str(KNOWN.set(number)) == KNOWN.text(number).replace(",", ", ")
     assert KNOWN.of(number) == tuple(release for release in LISTED if Release(release) in KNOWN.set(number))
-    assert [one for first, last in KNOWN.spans(number) for one in LISTED[LISTED.index(first) : LISTED.index(last) + 1]] == list(
+    assert [item for first, last in KNOWN.spans(number) for item in LISTED[LISTED.index(first) : LISTED.index(last) + 1]] == list(
         KNOWN.of(number)
     )
 
@@ -51,7 +51,7 @@ def test_a_text_with_another_release_is_refused(text: str) -> None:
 
 @given(near)
 def test_the_newest_up_to_a_release(text: str) -> None:
-    older = [at for at, one in enumerate(LISTED) if Release(one) <= Release(text)]
+    older = [at for at, item in enumerate(LISTED) if Release(item) <= Release(text)]
     assert KNOWN.newest(Release(text)) == (older[-1] if older else None)
 
 

@@ -82,8 +82,8 @@ def test_what_no_torch_states_is_refused(text: str) -> None:
 
 @given(st.text(max_size=40) | st.none() | st.integers())
 def test_any_value_states_a_release_or_none(value: object) -> None:
-    found = stated(value)
-    assert found is None or str(found) == value
+    result = stated(value)
+    assert result is None or str(result) == value
 
 
 def test_a_release_is_known_by_the_name_of_a_reader() -> None:

@@ -15,10 +15,10 @@ from torch_compat.releases.release import Release
 from torch_compat.releases.sets import EVERY, LONGEST, NONE, Interval, ReleaseSet
 
 
-def around(*found: ReleaseSet) -> list[Release]:
+def around(*value: ReleaseSet) -> list[Release]:
     """Releases just before, at and just after every end of some sets, and beyond all of them: sets that agree on them are equal."""
     texts = {"0.0.0", "9999.0.0"}
-    for end in {end for one in found for end in one.ends}:
+    for end in {end for item in value for end in item.ends}:
         texts |= {
             end,
             end + ".dev1" if ".dev" not in end else end[:-1] + "0",
@@ -52,9 +52,9 @@ def test_a_set_holds_what_an_interval_holds(found: list[Interval], text: str) ->
 @given(publics, publics, versions)
 def test_a_closed_interval_is_what_a_specifier_says(one: str, other: str, version: str) -> None:
     first, last = sorted([one, other], key=Version)
-    found = ReleaseSet.between(Release(first), Release(last))
+    result = ReleaseSet.between(Release(first), Release(last))
     wanted = SpecifierSet(f">={first},<={last}").contains(Version(version).public, prereleases=True)
-    assert (Release(version) in found) is wanted
+    assert (Release(version) in result) is wanted
 
 
 @given(sets, sets)
@@ -148,8 +148,8 @@ def test_a_nightly_build_comes_before_its_release() -> None:
 
 
 def test_ends() -> None:
-    found = ReleaseSet.parse("1.5.0..1.8.1, 2.0.0..2.1.0")
-    assert (str(found.first), str(found.last), sorted(found.ends)) == ("1.5.0", "2.1.0", ["1.5.0", "1.8.1", "2.0.0", "2.1.0"])
+    result = ReleaseSet.parse("1.5.0..1.8.1, 2.0.0..2.1.0")
+    assert (str(result.first), str(result.last), sorted(result.ends)) == ("1.5.0", "2.1.0", ["1.5.0", "1.8.1", "2.0.0", "2.1.0"])
     assert (EVERY.first, EVERY.last, NONE.first, NONE.last, ReleaseSet.parse("1.5.0..").last) == (None,) * 5
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
 
-numbers = st.lists(st.integers(0, 12), min_size=2, max_size=4).map(lambda found: ".".join(map(str, found)))
+numbers = st.lists(st.integers(0, 12), min_size=2, max_size=4).map(lambda value: ".".join(map(str, value)))
 suffixes = st.sampled_from(
     ["", "", "", "a0", "b1", "rc1", "rc10", ".post1", ".dev20261119", ".dev20261120", "a0.dev1", "rc2.post1", ".post2.dev3"]
 )

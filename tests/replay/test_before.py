@@ -51,8 +51,8 @@ def test_releases_leave_the_repository(tmp_path: Path, since: str) -> None:
     assert f"policies/torch/{LOCK}" not in changed
     assert lock.read_bytes() == left
     waived = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
-    assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", waived)]
-    names = re.compile("|".join(f"torch-{re.escape(one)}/" for one in gone).encode())
+    assert not [version for version in gone if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.]*\d)", waived)]
+    names = re.compile("|".join(f"torch-{re.escape(version)}/" for version in gone).encode())
     recorded = ("fixtures/FROZEN", "fixtures/torch-*/manifest.jsonl", "reports/observations/*", "reports/findings.md")
     assert not [path for pattern in recorded for path in tmp_path.glob(pattern) if names.search(path.read_bytes())]
     assert not set(gone) & surveyed_releases(tmp_path / "fixtures").keys()
@@ -89,10 +89,10 @@ def test_what_is_gone_leaves_a_set(kept: str, gone: str, text: str, left: str) -
 def test_a_set_holds_what_is_left_as_before(found: ReleaseSet, calendar: set[Release], data: st.DataObject) -> None:
     ordered = sorted(calendar)
     gone = data.draw(st.sets(st.sampled_from(ordered)))
-    kept = tuple(one for one in ordered if one not in gone)
-    left = ReleaseSet.parse(_Gone(frozenset(one.public for one in gone), kept).without(str(found)))
-    assert [one in left for one in kept] == [one in found for one in kept]
-    assert not left.ends & {one.public for one in gone}
+    kept = tuple(release for release in ordered if release not in gone)
+    left = ReleaseSet.parse(_Gone(frozenset(release.public for release in gone), kept).without(str(found)))
+    assert [release in left for release in kept] == [release in found for release in kept]
+    assert not left.ends & {release.public for release in gone}
 
 
 KNOWN = '[waiver]\nid = "a"\ncovers = [\n{}]\nfindings = [\n{}]\nreason = "so"\n'
@@ -191,7 +191,7 @@ def test_releases_leave_a_small_tree(small_tree: Path, tmp_path: Path, gone: lis
     place = Root(root)
     if gone[-1] == "2.13.0":
         evidence = gather(place, place.policy(), as_of=None)
-        assert not {name for name in evidence.corpus.fixtures if name.startswith(tuple(f"torch-{one}/" for one in gone))}
+        assert not {name for name in evidence.corpus.fixtures if name.startswith(tuple(f"torch-{item}/" for item in gone))}
         assert not evidence.corpus.damage
 
 

@@ -38,20 +38,20 @@ def day(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> DayBefo
 
 
 def test_every_minor_line_since_1_6_is_asked_once(evidence: Evidence) -> None:
-    found = backtested(evidence)
-    lines = [".".join(one.split(".")[:2]) for one in found]
+    result = backtested(evidence)
+    lines = [".".join(item.split(".")[:2]) for item in result]
     assert lines[0] == "1.6"
     assert (
-        len(lines) == len(set(lines)) == len({one.rpartition(".")[0] for one in evidence.policy.corpus.readers}) - 6
+        len(lines) == len(set(lines)) == len({reader.rpartition(".")[0] for reader in evidence.policy.corpus.readers}) - 6
     )  # 1.0 to 1.5
-    assert "2.0.0" in found  # not the patch release, where both are recorded
+    assert "2.0.0" in result  # not the patch release, where both are recorded
 
 
 def test_what_is_known_ends_before_the_release(day: DayBefore, evidence: Evidence) -> None:
     assert day.base.release == "1.6.0"
     assert day.fresh.release == VERSION
-    assert {one.release for one in day.evidence.corpus.manifests} == {
-        one.release for one in evidence.corpus.manifests if one.release not in day.gone
+    assert {manifest.release for manifest in day.evidence.corpus.manifests} == {
+        manifest.release for manifest in evidence.corpus.manifests if manifest.release not in day.gone
     }
     assert "2.15.0" in day.gone
     assert day.own.fixtures
@@ -59,8 +59,8 @@ def test_what_is_known_ends_before_the_release(day: DayBefore, evidence: Evidenc
     assert {place[0] for place in day.older.cells} <= day.own.fixtures.keys()
     assert day.unwritten
     assert day.evidence.as_of == day.release.date
-    ids = {one.id for one in day.evidence.policy.waivers}
-    assert ids < {one.id for one in evidence.policy.waivers}
+    ids = {waiver.id for waiver in day.evidence.policy.waivers}
+    assert ids < {waiver.id for waiver in evidence.policy.waivers}
     assert not leaks(day)
 
 
@@ -95,8 +95,8 @@ def _recipe(day: DayBefore) -> DayBefore:
 
 
 def _change(day: DayBefore) -> DayBefore:
-    one = day.evidence.policy.changes[0].model_copy(update={"since": VERSION})
-    return replace(day, evidence=replace(day.evidence, policy=replace(day.evidence.policy, changes=(one,))))
+    item = day.evidence.policy.changes[0].model_copy(update={"since": VERSION})
+    return replace(day, evidence=replace(day.evidence, policy=replace(day.evidence.policy, changes=(item,))))
 
 
 @pytest.mark.parametrize("plant", [_text, _lock, _reader, _writer, _cell, _recipe, _change])
@@ -106,8 +106,8 @@ def test_a_planted_leak_is_found(day: DayBefore, plant: Callable[[DayBefore], Da
 
 def test_later_operators_are_a_leak(day: DayBefore, evidence: Evidence) -> None:
     assert evidence.operators is not None
-    found = leaks(replace(day, operators=(evidence.operators.schemas, *day.operators[1:])))
-    assert any("schemas.txt mentions 2.15.0" in one for one in found)
+    result = leaks(replace(day, operators=(evidence.operators.schemas, *day.operators[1:])))
+    assert any("schemas.txt mentions 2.15.0" in leak for leak in result)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def made(folder: Path) -> Path:
 def run(tree: Tree) -> Produced:
     corpus = load_corpus(tree.root / "fixtures")
     with TorchRelease(miniature(tree.cache, "1.6.0")) as writer:
-        return produce(corpus, writer, [one for one in corpus.recipes if one.name == "parts"], dt.date(2026, 8, 2))
+        return produce(corpus, writer, [recipe for recipe in corpus.recipes if recipe.name == "parts"], dt.date(2026, 8, 2))
 
 
 @pytest.fixture
@@ -71,13 +71,13 @@ def test_a_directory_is_one_fixture_that_pins_its_files(produced: Tree) -> None:
     assert (fixture.sha256, fixture.size, fixture.files) == measure(path)
     assert fixture.files.keys() == FILES
     assert read_frozen(produced.root / "fixtures" / FROZEN)[ID] == fixture.pin
-    assert [one for one in corpus.fixtures if one.startswith("torch-1.6.0/") and "parts" in one] == [ID]
+    assert [item for item in corpus.fixtures if item.startswith("torch-1.6.0/") and "parts" in item] == [ID]
 
 
 def test_inspect_gives_the_digest_and_size_of_the_manifest(produced: Tree) -> None:
     fixture = load_corpus(produced.root / "fixtures").fixtures[ID]
-    found = inspect(produced.root / FOLDER)
-    assert (found["sha256"], found["size"], found["error"]) == (fixture.sha256, fixture.size, None)
+    result = inspect(produced.root / FOLDER)
+    assert (result["sha256"], result["size"], result["error"]) == (fixture.sha256, fixture.size, None)
 
 
 def test_it_is_reproduced_and_nothing_is_written(produced: Tree) -> None:
@@ -164,12 +164,12 @@ def other_digest_pinned(root: Path) -> str:
     path = root / MANIFEST
     manifest = read_manifest(path)
     fixtures: list[Fixture] = []
-    for one in manifest.fixtures:
-        if isinstance(one, DirectoryFixture):
-            files = {**one.files, "__1_0.distcp": "0" * 64}
-            fixtures.append(replace(one, files=files, sha256=joined_digest(files.items())))
+    for fixture in manifest.fixtures:
+        if isinstance(fixture, DirectoryFixture):
+            files = {**fixture.files, "__1_0.distcp": "0" * 64}
+            fixtures.append(replace(fixture, files=files, sha256=joined_digest(files.items())))
         else:
-            fixtures.append(one)
+            fixtures.append(fixture)
     write_manifest(path, replace(manifest, fixtures=tuple(fixtures)))
     return f"{ID}: its manifest entry does not match the one pinned in {FROZEN}"
 
@@ -177,7 +177,7 @@ def other_digest_pinned(root: Path) -> str:
 def only_the_whole_pinned(root: Path) -> str:
     path = root / MANIFEST
     manifest = read_manifest(path)
-    fixtures = [replace(one, sha256="0" * 64) if one.recipe == "parts" else one for one in manifest.fixtures]
+    fixtures = [replace(fixture, sha256="0" * 64) if fixture.recipe == "parts" else fixture for fixture in manifest.fixtures]
     write_manifest(path, replace(manifest, fixtures=tuple(fixtures)))
     return "'parts': sha256 does not match the digest of files"
 
@@ -192,14 +192,14 @@ DEFECTS = [
 def test_a_defect_in_a_directory_is_red(
     produced: Tree, defect: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = defect(produced.root)
+    message = defect(produced.root)
     corpus = load_corpus(produced.root / "fixtures")
-    assert any(said in f"{one.subject}: {one.detail}" for one in corpus.damage), corpus.damage
+    assert any(message in f"{item.subject}: {item.detail}" for item in corpus.damage), corpus.damage
     with pytest.raises(SystemExit) as ended:
         main(["judge", "--root", str(produced.root), "--format", "json"])
     assert ended.value.code == 1
     findings = json.loads(capsys.readouterr().out)["findings"]
-    assert any(one["rule"] == "fixtures-frozen" and one["verdict"] == "fail" for one in findings)
+    assert any(finding["rule"] == "fixtures-frozen" and finding["verdict"] == "fail" for finding in findings)
 
 
 @pytest.mark.parametrize("defect", [byte_changed, shard_missing, file_added, cut_off])
@@ -227,14 +227,14 @@ def test_a_directory_with_a_link_is_not_taken_from_a_release(tree: Tree, tmp_pat
 def test_an_entry_of_a_directory_is_checked(produced: Tree, defect: str) -> None:
     path = produced.root / MANIFEST
     manifest = read_manifest(path)
-    (one,) = (fixture for fixture in manifest.fixtures if isinstance(fixture, DirectoryFixture))
+    (item,) = (fixture for fixture in manifest.fixtures if isinstance(fixture, DirectoryFixture))
     changed = {
-        "files": replace(one, files={**one.files, "../x": "0" * 64}),
-        "family": replace(one, family="torch-save"),
-        "name": replace(one, files={**one.files, ".hidden": "0" * 64}),
-        "digest": replace(one, files={**one.files, "__1_0.distcp": "x"}),
+        "files": replace(item, files={**item.files, "../x": "0" * 64}),
+        "family": replace(item, family="torch-save"),
+        "name": replace(item, files={**item.files, ".hidden": "0" * 64}),
+        "digest": replace(item, files={**item.files, "__1_0.distcp": "x"}),
     }[defect]
-    others = [fixture for fixture in manifest.fixtures if fixture is not one]
+    others = [fixture for fixture in manifest.fixtures if fixture is not item]
     write_manifest(path, replace(manifest, fixtures=(*others, changed)))
     with pytest.raises(CorpusError, match="parts"):
         read_manifest(path)

@@ -59,9 +59,9 @@ def test_every_cell_is_observed_twice_by_two_processes_with_different_hash_seeds
     log = tree.root / "log"
     environment = miniature(tree.cache, "1.6.0", at_load=logged(log, "f'{os.getppid()} ' + os.environ['PYTHONHASHSEED']"))
     state = Observing()
-    found = observed(tree, environment, state=state)
-    assert (found.name, found.observed, found.release) == ("torch-1.6.0", "2026-07-01", "1.6.0")
-    assert {cell.result for cell in found.cells.values()} == {"same"}
+    reader = observed(tree, environment, state=state)
+    assert (reader.name, reader.observed, reader.release) == ("torch-1.6.0", "2026-07-01", "1.6.0")
+    assert {cell.result for cell in reader.cells.values()} == {"same"}
     seeds = Counter(lines(log))
     assert sorted(seeds.values()) == [7, 7]  # one process asks for each cell once
     assert sorted(line.split()[1] for line in seeds) == ["0", "1"]
@@ -95,18 +95,18 @@ def states(tree: Tree, **hooks: str) -> ObservedReader:
 
 def test_values_share_a_process_until_one_leaves_a_trace(tree: Tree) -> None:
     log = tree.root / "log"
-    found = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'"))
+    result = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'"))
     workers = {line.split()[0] for line in lines(log)}
     assert len(workers) == 2
-    batches = len({options for _, options in found.cells})
-    assert len(set(lines(log))) == 2 * batches < len(lines(log)) == 2 * len(found.cells)
+    batches = len({options for _, options in result.cells})
+    assert len(set(lines(log))) == 2 * batches < len(lines(log)) == 2 * len(result.cells)
 
 
 def test_a_value_that_is_refused_leaves_no_trace(tree: Tree) -> None:
     log = tree.root / "log"
-    found = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'") + "\nraise ValueError('refused')")
-    assert {cell.result for cell in found.cells.values()} == {"refused"}
-    assert len(set(lines(log))) == 2 * len({options for _, options in found.cells}) < len(lines(log))
+    result = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'") + "\nraise ValueError('refused')")
+    assert {cell.result for cell in result.cells.values()} == {"refused"}
+    assert len(set(lines(log))) == 2 * len({options for _, options in result.cells}) < len(lines(log))
 
 
 @pytest.mark.parametrize("hook", ["warnings.warn('warned')", "os.abort()", "os._exit(3)"])
@@ -153,12 +153,12 @@ def test_messages_name_neither_machine_nor_run(tree: Tree) -> None:
 def test_a_result_that_varies_is_unstable_and_both_are_kept(tree: Tree, hook: str) -> None:
     cell = add(tree, at_call=hook)
     assert (cell.result, cell.digest, cell.departures, cell.count) == ("unstable", "", (), 0)
-    one, other = cell.both
-    assert one != other
-    assert {one.key, other.key} == {cell.key}
-    found = observed(tree, miniature(tree.cache, "1.6.0", at_call=hook), ADD[0])
-    write_recorded(tree.root / "kept", [found])
-    assert read_recorded(tree.root / "kept").readers[found.name].cells[ADD].result == "unstable"
+    item, other = cell.both
+    assert item != other
+    assert {item.key, other.key} == {cell.key}
+    result = observed(tree, miniature(tree.cache, "1.6.0", at_call=hook), ADD[0])
+    write_recorded(tree.root / "kept", [result])
+    assert read_recorded(tree.root / "kept").readers[result.name].cells[ADD].result == "unstable"
 
 
 def test_a_crash_is_observed_several_times_and_a_refusal_once(tree: Tree) -> None:
@@ -179,7 +179,7 @@ os.kill(os.getpid(), signal.SIGSEGV if os.path.getsize(name) < {CRASHES} else si
 """
     cell = add(tree, at_load=hook)
     assert cell.result == "unstable"
-    assert [one.signal for one in cell.both] == ["SIGSEGV", "SIGABRT"]
+    assert [item.signal for item in cell.both] == ["SIGSEGV", "SIGABRT"]
 
 
 class Hurried(TorchRelease):
@@ -193,10 +193,10 @@ class Hurried(TorchRelease):
 def test_a_time_out_is_one_cell(tree: Tree, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     monkeypatch.setattr(module, "TorchRelease", Hurried)
     hang = {"load": "if value.state: time.sleep(30)", "call": "if value == 5: time.sleep(30)"}[stage]
-    found = observed(tree, miniature(tree.cache, "1.6.0", **{f"at_{stage}": hang}), ADD[0], "torch-1.6.0/later")
-    cell = found.cells[ADD]
+    result = observed(tree, miniature(tree.cache, "1.6.0", **{f"at_{stage}": hang}), ADD[0], "torch-1.6.0/later")
+    cell = result.cells[ADD]
     assert (cell.result, cell.stage, cell.signal) == ("timed-out", stage, "")
-    assert found.cells["torch-1.6.0/later", "default"].result == "same"
+    assert result.cells["torch-1.6.0/later", "default"].result == "same"
 
 
 def test_what_is_known_is_not_observed_again(tree: Tree) -> None:
@@ -217,13 +217,13 @@ def test_what_is_new_is_observed_and_the_rest_is_kept(tree: Tree) -> None:
     known = observed(tree, environment, "torch-1.6.0/add", "torch-1.6.0/state")
     log.unlink()
     state = Observing()
-    found = observe(
+    reader = observe(
         environment, tree.tasks("1.6.0", "torch-1.6.0/add", "torch-1.5.1/add"), (), today=LATER, known=known, state=state
     )
     assert len(lines(log)) == 2
-    assert set(found.cells) == {("torch-1.6.0/add", "default"), ADD}  # what was asked for, nothing else
-    assert found.cells["torch-1.6.0/add", "default"] == known.cells["torch-1.6.0/add", "default"]
-    assert found.observed == "2026-08-02"
+    assert set(reader.cells) == {("torch-1.6.0/add", "default"), ADD}  # what was asked for, nothing else
+    assert reader.cells["torch-1.6.0/add", "default"] == known.cells["torch-1.6.0/add", "default"]
+    assert reader.observed == "2026-08-02"
     assert (state.total, state.known) == (2, 1)
 
 
@@ -249,23 +249,23 @@ def test_what_changed_is_observed_again(tree: Tree, change: str) -> None:
         environment = replace(environment, description={**environment.description, "wheel_sha256": "1" * 64})
     else:
         known = replace(known, protocol=0)
-    found = observe(environment, [task], (), today=LATER, known=known)
+    reader = observe(environment, [task], (), today=LATER, known=known)
     assert len(lines(log)) == 2
-    assert found.observed == "2026-08-02"
-    assert found.identity["wheel_sha256"] == environment.description["wheel_sha256"]
-    assert found.protocol == PROTOCOL
+    assert reader.observed == "2026-08-02"
+    assert reader.identity["wheel_sha256"] == environment.description["wheel_sha256"]
+    assert reader.protocol == PROTOCOL
 
 
 def test_probes_are_asked_twice_and_known_by_their_text(tree: Tree) -> None:
     environment = miniature(tree.cache, "1.6.0")
     (probe,) = tree.corpus.probes
-    found = observe(environment, [], [probe], today=TODAY)
-    assert found.probes["one"].checks == (("one is one", True, ""),)
+    result = observe(environment, [], [probe], today=TODAY)
+    assert result.probes["one"].checks == (("one is one", True, ""),)
     probe.path.write_text("raise SystemExit('not asked again')", encoding="utf-8")
-    assert observe(environment, [], [probe], today=LATER, known=found) == found
+    assert observe(environment, [], [probe], today=LATER, known=result) == result
     changed = replace(probe, sha256="0" * 64)
     with pytest.raises(ReaderError, match="not asked again"):
-        observe(environment, [], [changed], today=LATER, known=found)
+        observe(environment, [], [changed], today=LATER, known=result)
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_a_probe_that_fails_is_put_down_as_such(
     monkeypatch.setattr(module, "TorchRelease", Hurried)
     (probe,) = tree.corpus.probes
     probe.path.write_text(f"def probe():\n    {body}\n", encoding="utf-8")
-    found = observe(miniature(tree.cache, "1.6.0"), [], [probe], today=TODAY).probes["one"]
-    assert (found.error, found.checks) == (error, ())
+    result = observe(miniature(tree.cache, "1.6.0"), [], [probe], today=TODAY).probes["one"]
+    assert (result.error, result.checks) == (error, ())
 
 
 def test_a_probe_that_varies_is_refused(tree: Tree) -> None:
@@ -408,7 +408,11 @@ def test_real_releases_do_again_what_was_recorded(version: str, small_tree: Path
 
 def test_whatever_shapes_an_observation_is_part_of_the_key_of_the_cache() -> None:
     """Functions and classes that this module uses, wherever they are defined: one that is changed makes older cells stale."""
-    used = {one.__module__ for one in vars(module).values() if getattr(one, "__module__", "").startswith("torch_compat.")}
+    used = {
+        variable.__module__
+        for variable in vars(module).values()
+        if getattr(variable, "__module__", "").startswith("torch_compat.")
+    }
     files = {Path(str(sys.modules[name].__file__)) for name in used}
     assert files <= set(code_of("replay"))
     assert Path(inspect.getfile(vars(module)["normalise_result"])) in files

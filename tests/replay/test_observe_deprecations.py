@@ -54,23 +54,23 @@ def log(path: Path) -> str:
 
 def test_it_is_used_twice_by_two_processes(tree: Tree, tmp_path: Path) -> None:
     probe(tree, log(tmp_path / "log"))
-    found = observed(tree)
+    reader = observed(tree)
     assert sorted((tmp_path / "log").read_text(encoding="utf-8")) == ["0", "1"]
-    one = found.deprecations["old"]
-    assert one.deprecated.warnings == (("UserWarning", "torch.old is deprecated"),)
-    assert (found.cells, found.probes) == ({}, {})
-    assert one.key == probe_key(tree.corpus.deprecations[0], found.identity_digest)
+    deprecation = reader.deprecations["old"]
+    assert deprecation.deprecated.warnings == (("UserWarning", "torch.old is deprecated"),)
+    assert (reader.cells, reader.probes) == ({}, {})
+    assert deprecation.key == probe_key(tree.corpus.deprecations[0], reader.identity_digest)
 
 
 def test_what_is_known_is_not_used_again_unless_its_probe_changed(tree: Tree, tmp_path: Path) -> None:
     probe(tree, log(tmp_path / "log"))
-    found = observed(tree)
-    assert observed(tree, known=found) == found
+    result = observed(tree)
+    assert observed(tree, known=result) == result
     assert len((tmp_path / "log").read_text(encoding="utf-8")) == 2
     probe(tree, log(tmp_path / "log") + " or 1")
-    again = observed(tree, known=found)
+    again = observed(tree, known=result)
     assert len((tmp_path / "log").read_text(encoding="utf-8")) == 4
-    assert again.deprecations["old"].key != found.deprecations["old"].key
+    assert again.deprecations["old"].key != result.deprecations["old"].key
 
 
 def test_what_is_one_thing_and_then_another_is_no_observation(tree: Tree) -> None:

@@ -123,7 +123,7 @@ def test_another_seed_and_another_reader_draw_other_cells(tree: Tree) -> None:
         for reader, seed in ((READER, 0), (READER, 1), (READER, 2), ("torch-1.5.1", 0))
     ]
     assert len(set(drawn)) == len(drawn)
-    assert all(len(one & other) < 10 for one in drawn for other in drawn if one != other)
+    assert all(len(item & other) < 10 for item in drawn for other in drawn if item != other)
 
 
 def test_in_time_every_cell_is_drawn(tree: Tree) -> None:

@@ -310,8 +310,8 @@ def test_a_real_release_gives_the_same_content_without_a_manifest_to_compare_wit
     corpus = load_corpus(tmp_path / "fixtures")
     with TorchRelease(environment) as writer:
         produced = produce(corpus, writer, [entry for entry in corpus.recipes if entry.name in RECIPES], LATER)
-    made = {entry.id: entry for entry in produced.added}
+    results = {entry.id: entry for entry in produced.added}
     for name in RECIPES:
-        entry: Any = made[f"torch-2.13.0/{name}"]
+        entry: Any = results[f"torch-2.13.0/{name}"]
         before = small_corpus.fixtures[entry.id]
         assert (entry.content, entry.golden, entry.readback) == (before.content, brief_result(before.golden), before.readback)

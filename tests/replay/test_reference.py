@@ -44,9 +44,9 @@ def evidence(small_tree: Path) -> Evidence:
 
 @pytest.fixture(scope="module")
 def tasks(evidence: Evidence) -> list[Task]:
-    found = plan_reference(evidence.policy, evidence.corpus, [evidence.corpus.fixtures[name] for name in SOME])
-    assert [task.fixture.id for task in found] == list(SOME)
-    return found
+    result = plan_reference(evidence.policy, evidence.corpus, [evidence.corpus.fixtures[name] for name in SOME])
+    assert [task.fixture.id for task in result] == list(SOME)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def judged(evidence: Evidence, reference: ObservedReader) -> Report:
     """What the rule alone says of the fixtures that were read."""
     names = {fixture for fixture, _ in reference.cells}
     manifests = tuple(
-        replace(one, fixtures=tuple(fixture for fixture in one.fixtures if fixture.id in names))
-        for one in evidence.corpus.manifests
+        replace(manifest, fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.id in names))
+        for manifest in evidence.corpus.manifests
     )
     rules = tuple(rule for rule in evidence.policy.rules if rule.id == "reference-agrees")
     assert rules
@@ -72,7 +72,7 @@ def test_it_reads_programs_that_a_release_wrote(evidence: Evidence) -> None:
     assert {task.fixture.family for task in planned} == {"torchscript", "mobile"}
     assert {task.options.id for task in planned} == {"default"}
     programs = [fixture for fixture in evidence.corpus.fixtures.values() if fixture.family in {"torchscript", "mobile"}]
-    assert {task.fixture.id for task in planned} == {one.id for one in programs if one.release != "synthetic"}
+    assert {task.fixture.id for task in planned} == {program.id for program in programs if program.release != "synthetic"}
 
 
 def test_it_does_what_the_writers_did(evidence: Evidence, observed: ObservedReader) -> None:
@@ -98,7 +98,9 @@ def test_what_is_known_is_not_read_again(tasks: list[Task], observed: ObservedRe
     state = Observing()
     assert observe_reference(tasks, today=dt.date(2030, 1, 1), known=observed, state=state) == observed
     assert (asked, state.known, state.total) == ([], len(SOME), 0)
-    stale = {cell: replace(one, key="0" * 20 + "-000000") if cell[0] == SOME[0] else one for cell, one in observed.cells.items()}
+    stale = {
+        cell: replace(item, key="0" * 20 + "-000000") if cell[0] == SOME[0] else item for cell, item in observed.cells.items()
+    }
     assert observe_reference(tasks, today=TODAY, known=replace(observed, cells=stale)).cells == observed.cells
     assert len(asked) == 1
     other = replace(observed, identity={**observed.identity, "code": "0" * 16})
@@ -109,13 +111,13 @@ def test_what_is_known_is_not_read_again(tasks: list[Task], observed: ObservedRe
 def _another_value(reply: dict[str, Any]) -> dict[str, Any]:
     def change(value: Any) -> Any:
         if isinstance(value, list):
-            return [change(one) for one in value]
+            return [change(item) for item in value]
         if isinstance(value, dict):
             if value.get("bytes"):
                 raw = bytearray(base64.b64decode(value["bytes"]))
                 raw[-1] ^= 1 << 5
                 return {**value, "bytes": base64.b64encode(raw).decode("ascii")}
-            return {key: change(one) for key, one in value.items()}
+            return {key: change(item) for key, item in value.items()}
         return value
 
     return {**reply, "result": {**reply["result"], "calls": change(reply["result"]["calls"])}}
@@ -157,7 +159,7 @@ def test_a_death_that_is_told_of_is_no_death_of_the_reader_and_can_be_kept(tasks
     assert (died.result, died.errors) == ("crashed", ())
     end = {"stage": "call", "signal": "SIGSEGV", "predicted": "."}
     either = reference_observation(task, {"result": task.fixture.golden, "unstable": end})
-    assert (either.result, [one.result for one in either.both]) == ("unstable", ["crashed", "same"])
+    assert (either.result, [item.result for item in either.both]) == ("unstable", ["crashed", "same"])
     for cell in (told, died, either):
         kept = ObservedReader("reference", {"reader": "reference"}, "2026-07-01", PROTOCOL, {cell.cell: cell}, {})
         write_recorded(tmp_path, [kept])
@@ -168,11 +170,11 @@ def test_slips_are_told_of_each_cell(tasks: list[Task]) -> None:
     some = [task for task in tasks if task.fixture.id in {"torch-2.13.0/gelu", "torch-1.5.1/div"}]
     met: dict[tuple[str, str], tuple[str, ...]] = {}
     seen = observe_reference(some, today=TODAY, horizon="reference@1.1.0", slips=met)
-    assert {fixture: found for (fixture, _), found in met.items()} == {"torch-2.13.0/gelu": (), "torch-1.5.1/div": ()}
-    assert {one.result for one in seen.cells.values()} == {"refused"}
+    assert {fixture: result for (fixture, _), result in met.items()} == {"torch-2.13.0/gelu": (), "torch-1.5.1/div": ()}
+    assert {cell.result for cell in seen.cells.values()} == {"refused"}
     (newer,) = [task for task in tasks if task.fixture.id == "torch-1.5.1/control_flow"]
     seen = observe_reference([newer], today=TODAY, horizon="reference@1.5.1", slips=met)
-    assert [one.result for one in seen.cells.values()] != ["crashed"]
+    assert [cell.result for cell in seen.cells.values()] != ["crashed"]
 
 
 def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +187,6 @@ def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: Observe
 
     monkeypatch.setattr(Reference, "_answer", dies_of_one)
     again = observe_reference(tasks, today=TODAY)
-    spoilt = {cell[0] for cell, one in again.cells.items() if one != observed.cells[cell]}
+    spoilt = {cell[0] for cell, item in again.cells.items() if item != observed.cells[cell]}
     assert spoilt == {"torch-1.5.1/control_flow"}
     assert again.cells["torch-1.5.1/control_flow", "default"].signal == "SIGKILL"

@@ -15,9 +15,9 @@ SAME = Observation("torch-2.15.0/roots", "default", "a", "same", heard=True)
 
 def off_by(ulp: int, kind: str = "value") -> Observation:
     """The same cell with numbers that differ from the golden."""
-    found = Difference(kind, "calls[0].first.value", "float32", {"count": 1, "max_ulp": ulp})
+    result = Difference(kind, "calls[0].first.value", "float32", {"count": 1, "max_ulp": ulp})
     return replace(
-        SAME, result="differs", differences=(found,), extent=({"kind": kind, "count": 1},), count=1, digest="b", key="c"
+        SAME, result="differs", differences=(result,), extent=({"kind": kind, "count": 1},), count=1, digest="b", key="c"
     )
 
 

@@ -54,7 +54,7 @@ def test_the_script_that_is_asked_comes_with_the_package() -> None:
 def test_a_release_without_exported_programs_says_so(tmp_path: Path) -> None:
     asked = module._exported(miniature(tmp_path, "1.5.1"), ROOT / "fixtures")
     assert asked.keys() == {"export_schema", "export_witnesses"}
-    assert [(one["complete"], one["entries"]) for one in asked.values()] == [(False, {})] * 2
+    assert [(item["complete"], item["entries"]) for item in asked.values()] == [(False, {})] * 2
 
 
 @pytest.mark.real_torch("1.5.1")

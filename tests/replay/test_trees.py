@@ -23,11 +23,11 @@ def build(version: str = "2.16.0.dev20261120+cpu", digest: str = "a" * 64) -> Bu
 
 
 def test_builds_of_one_version_have_trees_of_their_own(tmp_path: Path) -> None:
-    one, other = (open_tree(tmp_path, build(digest=letter * 64), TODAY) for letter in "ab")
-    assert one.path != other.path
+    item, other = (open_tree(tmp_path, build(digest=letter * 64), TODAY) for letter in "ab")
+    assert item.path != other.path
     assert [tree.digest for tree in trees_in(tmp_path)] == ["a" * 64, "b" * 64]
-    assert one.name == "torch-2.16.0.dev20261120+cpu"
-    assert open_tree(tmp_path, build(), TODAY).path == one.path
+    assert item.name == "torch-2.16.0.dev20261120+cpu"
+    assert open_tree(tmp_path, build(), TODAY).path == item.path
 
 
 def test_a_tree_of_another_build_is_never_written_to(tmp_path: Path) -> None:

@@ -66,39 +66,39 @@ FOUND = [release("1.6.0", 60), release("1.7.1", 80), release("2.12.1", 5)]
     ],
 )  # fmt: skip
 def test_items_of_one_cause_are_one_fact(one: CandidateItem, other: CandidateItem, count: int) -> None:
-    found = facts_of([one, other])
-    assert len(found) == count
-    assert sum(one.count for one in found) == 4
-    assert found[0].id == one.id
+    result = facts_of([one, other])
+    assert len(result) == count
+    assert sum(entry.count for entry in result) == 4
+    assert result[0].id == one.id
 
 
 def test_an_item_may_join_two_others() -> None:
-    (found,) = facts_of([item("a:ties"), item("b:clamp"), item("writes:version:a 1 to 2", "writes"), item("writes:version:b 1 to 2", "writes"),
+    (result,) = facts_of([item("a:ties"), item("b:clamp"), item("writes:version:a 1 to 2", "writes"), item("writes:version:b 1 to 2", "writes"),
                          item("writes:version:a 1 to 2, b 1 to 2", "writes")][2:])  # fmt: skip
-    assert len(found.items) == 3
+    assert len(result.items) == 3
 
 
 def test_all_facts_of_small_releases_are_drawn_and_a_stable_sample_of_the_rest() -> None:
     chosen = drawn(FOUND)
     assert len(chosen) == LABELS
-    assert {one.fact.id for one in chosen if one.release == "2.12.1"} == {one.id for one in FOUND[2].facts}
+    assert {entry.fact.id for entry in chosen if entry.release == "2.12.1"} == {entry.id for entry in FOUND[2].facts}
     assert chosen == drawn(FOUND)
     more = [replace(FOUND[0], facts=(*FOUND[0].facts, fact("computes:new"))), *FOUND[1:]]
-    assert len({one.key for one in drawn(more)} ^ {one.key for one in chosen}) <= 2
+    assert len({entry.key for entry in drawn(more)} ^ {entry.key for entry in chosen}) <= 2
     assert drawn_md(FOUND).count("\n## ") == LABELS
 
 
 def labels(noise: int, release_: str = "") -> BacktestNotes:
     """Labels of all that is drawn, so many of which are noise, of one release where it is named."""
     left = noise
-    found = []
-    for one in sorted(drawn(FOUND), key=lambda one: one.key):
+    results = []
+    for entry in sorted(drawn(FOUND), key=lambda element: element.key):
         says = "real"
-        if left and one.release == (release_ or one.release) and (release_ or one.release != "2.12.1"):
+        if left and entry.release == (release_ or entry.release) and (release_ or entry.release != "2.12.1"):
             says, left = "noise", left - 1
-        found.append(Label(one.release, one.fact.id, says, "seen"))
+        results.append(Label(entry.release, entry.fact.id, says, "seen"))
     assert not left
-    return BacktestNotes(tuple(found))
+    return BacktestNotes(tuple(results))
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def labels(noise: int, release_: str = "") -> BacktestNotes:
     ],
 )
 def test_limits_of_false_alarms(hand: BacktestNotes, broken: int) -> None:
-    found, odd = held(FOUND, hand)
-    assert len(found) == broken
+    result, odd = held(FOUND, hand)
+    assert len(result) == broken
     assert not odd
     assert ("Not within the limits" in backtest_md(FOUND, hand)) == bool(broken)
 

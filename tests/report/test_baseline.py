@@ -25,26 +25,28 @@ def before(report: Report) -> dict[str, tuple[tuple[str, int, str], ...]]:
 
 
 def test_the_same_report_has_nothing_new(report: Report) -> None:
-    found = beside(report, before(report))
-    assert (found.new, found.gone, found.changed, found.exit_status) == ({}, {}, {}, 0)
-    assert found.same == len(before(report)) > 1
+    diff = beside(report, before(report))
+    assert (diff.new, diff.gone, diff.changed, diff.exit_status) == ({}, {}, {}, 0)
+    assert diff.same == len(before(report)) > 1
 
 
 def test_new_gone_and_changed(report: Report) -> None:
     first, second, *rest = report.findings
     later = replace(report, findings=(replace(first, id="new:one@3.0.0"), replace(second, count=99), *rest))
-    found = beside(later, before(report))
-    assert (list(found.new), list(found.gone), list(found.changed)) == (["new:one@3.0.0"], [first.id], [second.id])
-    assert found.exit_status == 1
-    lines = list(beside_lines(found))
+    diff = beside(later, before(report))
+    assert (list(diff.new), list(diff.gone), list(diff.changed)) == (["new:one@3.0.0"], [first.id], [second.id])
+    assert diff.exit_status == 1
+    lines = list(beside_lines(diff))
     assert lines[0].startswith("Compared with the baseline: 1 new, 1 gone, 1 changed, ")
     assert f"  gone: {first.id}: 3 fail" in lines
     assert f"  changed: {second.id}: 3 fail; now 99 fail" in lines
-    assert json.loads(report_json(later, found))["baseline"] == beside_json(found)
+    assert json.loads(report_json(later, diff))["baseline"] == beside_json(diff)
 
 
 def test_only_what_is_new_counts(report: Report) -> None:
-    waived = tuple(replace(one, id=f"new:{at}", verdict=Verdict.WAIVED, waiver="w1") for at, one in enumerate(report.findings))
+    waived = tuple(
+        replace(finding, id=f"new:{at}", verdict=Verdict.WAIVED, waiver="w1") for at, finding in enumerate(report.findings)
+    )
     assert beside(replace(report, findings=(*report.findings, *waived)), before(report)).exit_status == 0
     unknown = replace(report, not_checked=(*report.not_checked, ("pairs-observed", "nobody asked", 3)))
     assert beside(unknown, before(report)).exit_status == 4
@@ -63,17 +65,17 @@ def test_the_command(small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFix
         capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:
             main(["judge", "--root", str(small_tree), *arguments])
-        said = capsys.readouterr()
-        return int(stopped.value.code or 0), said.out + said.err
+        text = capsys.readouterr()
+        return int(stopped.value.code or 0), text.out + text.err
 
     path = tmp_path / "run.json"
     assert run("--output", f"json={path}")[0] == 0
-    status, said = run("--baseline", str(path))
-    assert (status, " 0 new, 0 gone, 0 changed, " in said) == (0, True)
+    status, message = run("--baseline", str(path))
+    assert (status, " 0 new, 0 gone, 0 changed, " in message) == (0, True)
     document = json.loads(path.read_text(encoding="utf-8"))
     lost = document["findings"].pop()
     path.write_text(json.dumps(document), encoding="utf-8")
-    status, said = run("--baseline", str(path), "--fail-on-new")
-    assert (status, f"  new: {lost['id']}: " in said) == (0, True)
+    status, message = run("--baseline", str(path), "--fail-on-new")
+    assert (status, f"  new: {lost['id']}: " in message) == (0, True)
     assert run("--baseline", str(tmp_path / "nothing.json"))[0] == 2
     assert run("--fail-on-new")[0] == 2

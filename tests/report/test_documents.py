@@ -51,7 +51,7 @@ def test_a_block_that_is_not_there_once(text: str) -> None:
 
 
 def test_the_repository_has_every_generated_file() -> None:
-    assert all((REPOSITORY / one.path).is_file() for one in REGENERATED)
+    assert all((REPOSITORY / item.path).is_file() for item in REGENERATED)
 
 
 def test_a_tree_is_given_what_it_has(small_tree: Path, tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     with (policies / "behaviors.toml").open("a", encoding="utf-8") as stream:
         stream.write(SLIP)
     lock = (policies / LOCK).read_bytes()
-    before = {key: one for key, one in read_lock(policies).counts.items() if key[1] != "dies"}
-    counts = {key: one + 1 for key, one in before.items() if key[0] == "behavior"} | {("behavior", "dies"): count}
+    before = {key: item for key, item in read_lock(policies).counts.items() if key[1] != "dies"}
+    counts = {key: item + 1 for key, item in before.items() if key[0] == "behavior"} | {("behavior", "dies"): count}
     reader = ReaderCounts("1.6.0", 7, 6, count, Counter({"dies": count}))
     monkeypatch.setattr(generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
     monkeypatch.setattr(generating, "rules_of", lambda _: None)
@@ -153,7 +153,7 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     assert document.is_file() is bool(count)
     if count:
         assert read_lock(policies).counts == before | counts
-        assert [(one.release, one.cells) for one in stated(document.read_text(encoding="utf-8"))] == [("1.6.0", 7)]
+        assert [(item.release, item.cells) for item in stated(document.read_text(encoding="utf-8"))] == [("1.6.0", 7)]
         assert Root(root).policy().counts == before | counts
     else:
         assert (policies / LOCK).read_bytes() == lock

@@ -51,9 +51,9 @@ def test_a_version_that_announces_it_is_named(report: Report) -> None:
 
 
 def test_what_no_waiver_explains_says_so(report: Report) -> None:
-    found = sections(findings_md(report))["version 9 is too new \\[bold\\]not markup\\[/bold\\]"]
-    assert "no waiver covers it" in found
-    assert "not related to version numbers" in found
+    section = sections(findings_md(report))["version 9 is too new \\[bold\\]not markup\\[/bold\\]"]
+    assert "no waiver covers it" in section
+    assert "not related to version numbers" in section
 
 
 def test_every_finding_is_in_it(report: Report) -> None:
@@ -66,10 +66,10 @@ def test_every_finding_is_in_it(report: Report) -> None:
 
 
 def test_the_newest_breakage_comes_first(report: Report) -> None:
-    found = tuple(
+    result = tuple(
         replace(report.findings[0], id=f"x@{name}", title=name, first_reader=name) for name in ("1.9.0", "2.0.0", "1.10.0")
     )
-    assert [name for name in sections(findings_md(replace(report, findings=found))) if name[0].isdigit()] == [
+    assert [name for name in sections(findings_md(replace(report, findings=result))) if name[0].isdigit()] == [
         "2.0.0",
         "1.10.0",
         "1.9.0",

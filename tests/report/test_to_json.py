@@ -39,7 +39,7 @@ def test_it_says_everything(report: Report) -> None:
     assert len(document["matrix"]) == len(report.outcomes)
     assert document["matrix"][0]["writer"] == "torch-1.10.0"
     assert sum(document["matrix"][0]["counts"].values()) == 11
-    assert [one["id"] for one in document["findings"]] == [finding.id for finding in report.findings]
+    assert [finding["id"] for finding in document["findings"]] == [finding.id for finding in report.findings]
     assert document["not_checked"] == [{"what": "pairs-observed", "reason": "torch-2.0.0: not observed", "count": 12}]
     assert document["notes"] == list(report.notes)
     assert document["values_right"]["backward"] == {

@@ -56,7 +56,7 @@ def test_every_cell_is_counted_once(report: Report) -> None:
     numbers = [line.split() for line in summary_text(report).splitlines()[2:4]]
     default = sum(counts.total() for (*_, options), counts in report.outcomes.items() if options == "default")
     assert sum(int(row[-8 - 1]) for row in numbers) == default
-    assert all(sum(int(one) for one in row[-8:] if one != "·") == int(row[-9]) for row in numbers)
+    assert all(sum(int(item) for item in row[-8:] if item != "·") == int(row[-9]) for row in numbers)
 
 
 def test_every_outcome_has_a_mark_and_every_mark_of_a_real_reader_is_explained() -> None:
@@ -162,13 +162,13 @@ def large(report: Report) -> Report:
     }  # fmt: skip
     findings = tuple(
         replace(
-            one,
-            id=f"{one.id}{index}",
-            title=f"{one.title} {'and so on ' * 20}{index}",
-            options=f"{one.options}{index}",
+            finding,
+            id=f"{finding.id}{index}",
+            title=f"{finding.title} {'and so on ' * 20}{index}",
+            options=f"{finding.options}{index}",
             waiver="",
         )
-        for one in report.findings
+        for finding in report.findings
         for index in range(100)
     )
     not_checked = tuple((f"rule-{index}", "of its length " * 10, index) for index in range(1, 100))
@@ -221,7 +221,7 @@ def test_colour_changes_nothing_but_colour(report: Report, monkeypatch: pytest.M
 
 def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    codes = {code for found in ESCAPE.findall(shown(report, color=True)) for code in found[2:-1].split(";")}
+    codes = {code for text in ESCAPE.findall(shown(report, color=True)) for code in text[2:-1].split(";")}
     assert codes <= {"0", "1", "2", "22"}  # bold and dim are no colours
 
 
@@ -260,9 +260,9 @@ def test_why_nothing_was_promised_is_said_in_full(report: Report) -> None:
 
 
 def test_what_continues_is_one_line(report: Report) -> None:
-    one = next(finding for finding in report.findings if finding.verdict is Verdict.WAIVED and finding.waiver)
+    item = next(finding for finding in report.findings if finding.verdict is Verdict.WAIVED and finding.waiver)
     more = tuple(
-        replace(one, verdict=Verdict.CONTINUES, id=f"x{index}", waiver=waiver, count=5)
+        replace(item, verdict=Verdict.CONTINUES, id=f"x{index}", waiver=waiver, count=5)
         for index, waiver in enumerate(("w1", "w1", "w2"))
     )
     text = shown(replace(report, findings=(*report.findings, *more)))

@@ -32,14 +32,14 @@ def test_every_archive_is_what_its_manifest_says(path: Path) -> None:
         try:
             with offsets_of(fixture.recipe):
                 archive = open_archive(file)
-                found = identify(file)
-                said = (found.family, found.container, found.versions, content_digest(file))
+                result = identify(file)
+                message = (result.family, result.container, result.versions, content_digest(file))
             records = all(isinstance(archive.record(name), bytes) for name in archive.names)
         except ArchiveError as error:
             wrong.append(f"{fixture.id}: {error}")
             continue
-        if said != (fixture.family, fixture.container, fixture.versions, fixture.content):
-            wrong.append(f"{fixture.id}: {said}")
+        if message != (fixture.family, fixture.container, fixture.versions, fixture.content):
+            wrong.append(f"{fixture.id}: {message}")
         if (
             archive.container != fixture.container
             or bool(archive.names) is not (fixture.container in {"zip", "tar"})

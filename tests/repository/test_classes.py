@@ -41,7 +41,7 @@ def test_every_class_is_covered_or_it_is_said_why_not(found: tuple[list[SavedCla
 def test_a_hole_that_nothing_states_is_found(found: tuple[list[SavedClass], StatedClasses]) -> None:
     classes, stated = found
     for hole in stated.holes:
-        fewer = replace(stated, holes=tuple(one for one in stated.holes if one is not hole))
+        fewer = replace(stated, holes=tuple(item for item in stated.holes if item is not hole))
         assert any(
             text.startswith(f"{hole.group} ") and ": no recipe covers it in " in text for text in unexplained(classes, fewer)
         )
@@ -52,7 +52,7 @@ def test_a_hole_that_nothing_states_is_found(found: tuple[list[SavedClass], Stat
 
 
 def test_what_is_known_to_be_covered_is(found: tuple[list[SavedClass], StatedClasses]) -> None:
-    by_name = {(one.group, one.name): one for one in found[0]}
+    by_name = {(item.group, item.name): item for item in found[0]}
     module = by_name["module", "torch.nn.BatchNorm1d"]
     assert "whole_module" in module.covered["2.15.0"]
     assert module.asked[0] == "1.0.0"
@@ -78,15 +78,18 @@ def test_a_release_says_in_its_golden_what_it_cannot_save(corpus: Corpus, policy
     golden = {"value": {"dict": [["tensors", {"dict": []}], ["refused", {"dict": [["int1", "KeyError: no"]]}]]}}
     spoken = replace(fixture, golden=golden)
     silent = [
-        replace(one, fixtures=tuple(entry for entry in one.fixtures if not entry.recipe.startswith("dtypes_")))
-        for one in corpus.manifests
+        replace(manifest, fixtures=tuple(entry for entry in manifest.fixtures if not entry.recipe.startswith("dtypes_")))
+        for manifest in corpus.manifests
     ]
     manifests = tuple(
-        replace(one, fixtures=tuple(spoken if entry is fixture else entry for entry in one.fixtures)) for one in silent
+        replace(item, fixtures=tuple(spoken if entry is fixture else entry for entry in item.fixtures)) for item in silent
     )
     classes, _ = saved_classes(FIXTURES, replace(corpus, manifests=manifests), policy)
-    (narrow,) = (one for one in classes if one.name == "int1 as nested, torch.save, zip")
-    assert (narrow.refused, narrow.missing) == ({"2.15.0": "KeyError: no"}, tuple(one for one in narrow.asked if one != "2.15.0"))
+    (narrow,) = (item for item in classes if item.name == "int1 as nested, torch.save, zip")
+    assert (narrow.refused, narrow.missing) == (
+        {"2.15.0": "KeyError: no"},
+        tuple(item for item in narrow.asked if item != "2.15.0"),
+    )
 
 
 @pytest.mark.parametrize(

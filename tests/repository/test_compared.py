@@ -23,7 +23,7 @@ ERROR = {"error": {"stage": "load", "type": "builtins.AssertionError", "message"
 def test_an_error_and_a_value_are_more_than_last_bits_apart(corpus: Corpus) -> None:
     loaded = corpus.fixtures["torch-2.15.0/div_out"]
     refused = replace(loaded, golden=ERROR)
-    assert [only_last_bits(one, other) for one, other in ((loaded, refused), (refused, loaded), (refused, refused))] == [
+    assert [only_last_bits(item, other) for item, other in ((loaded, refused), (refused, loaded), (refused, refused))] == [
         False
     ] * 3
 
@@ -38,8 +38,8 @@ def test_an_error_and_a_value_are_more_than_last_bits_apart(corpus: Corpus) -> N
 def test_other_words_for_the_same_error_or_warning_are_nothing_new(base: str, later: str, fixture: str, what: str) -> None:
     root = Root(REPOSITORY)
     evidence = gather(root, root.policy(), as_of=None)
-    readers = {one.release: one for one in evidence.recorded.values()}
-    asked = replace(readers[later], cells={cell: one for cell, one in readers[later].cells.items() if cell[0] == fixture})
-    found = [one for one in compare_cells(evidence, readers[base], asked, {}).moved if one.what == what]
-    assert found
-    assert {one.state for one in found} == {"reworded"}
+    readers = {item.release: item for item in evidence.recorded.values()}
+    asked = replace(readers[later], cells={cell: item for cell, item in readers[later].cells.items() if cell[0] == fixture})
+    results = [item for item in compare_cells(evidence, readers[base], asked, {}).moved if item.what == what]
+    assert results
+    assert {item.state for item in results} == {"reworded"}

@@ -21,7 +21,7 @@ STORAGES_WITHOUT = {"save_fake_tensors", "save_skip_data"}  # the room for stora
 
 def files(path: Path) -> list[Fixture]:
     """The fixtures that are one file. The entries of a directory are archives without a file of their own: test_distributed.py."""
-    return [one for one in read_manifest(path).fixtures if not isinstance(one, DirectoryFixture)]
+    return [fixture for fixture in read_manifest(path).fixtures if not isinstance(fixture, DirectoryFixture)]
 
 
 def test_there_are_manifests() -> None:

@@ -19,7 +19,7 @@ from torch_compat.errors import Corrupt, HarnessError
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "fixtures" / "corrupt"
 MAKER: dict[str, Any] = runpy.run_path(str(FOLDER / "make.py"))
-MADE = {one.file: one for one in MAKER["archives"]()}
+MADE = {item.file: item for item in MAKER["archives"]()}
 EXPECTED: list[dict[str, Any]] = [
     json.loads(line) for line in (FOLDER / "expected.jsonl").read_text(encoding="ascii").splitlines()
 ]
@@ -67,7 +67,7 @@ def test_the_generator_makes_the_same_bytes_again(name: str) -> None:
 
 
 def test_the_generator_makes_the_same_manifest_again() -> None:
-    lines = [MAKER["line"](one) for one in MADE.values()]
+    lines = [MAKER["line"](item) for item in MADE.values()]
     assert (FOLDER / "expected.jsonl").read_text(encoding="ascii") == "".join(f"{line}\n" for line in lines)
 
 
@@ -83,11 +83,11 @@ def test_it_is_answered_as_the_manifest_says(entry: dict[str, Any]) -> None:
     error = row["error"] or {"code": None, "message": ""}
     assert error["code"] == entry["code"], error
     if entry["record"] is not None:
-        named = {one["record"] for one in row["damage"]}
+        named = {item["record"] for item in row["damage"]}
         assert entry["record"] in named or repr(entry["record"]) in error["message"]
     if entry["dangerous"] is not None:
         assert entry["dangerous"] in row["globals"]
-        assert entry["dangerous"] in {one["global"] for one in row["dangers"]}
+        assert entry["dangerous"] in {danger["global"] for danger in row["dangers"]}
 
 
 @pytest.mark.parametrize("entry", EXPECTED, ids=lambda entry: entry["file"])
@@ -133,9 +133,9 @@ def test_the_readme_tells_how_they_are_made() -> None:
 
 
 def test_what_releases_wrote_names_nothing_dangerous() -> None:
-    found = [
-        one
+    results = [
+        danger
         for path in sorted((REPOSITORY / "fixtures" / "torch-2.13.0").glob("*.pt"))
-        for one in torch_compat.inspect(path)["dangers"]
+        for danger in torch_compat.inspect(path)["dangers"]
     ]
-    assert found == []
+    assert results == []

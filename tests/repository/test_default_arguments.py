@@ -33,13 +33,13 @@ def gained(operator: str) -> tuple[Release, ...]:
     """The first recorded releases in which an operator has an argument with a default that the one before did not have."""
     history = History(REPOSITORY / "fixtures" / "operators" / "schemas.txt")
     schemas = [(Release(release), history.standing(operator, release)) for release in history.releases]
-    found = []
+    results = []
     for (_, before), (release, after) in itertools.pairwise(schemas):
         if len(before) != 1 or len(after) != 1 or before == after:
             continue
         if "argument-added" in differences(parse(before[0], recorded=True), parse(after[0], recorded=True)):
-            found.append(release)
-    return tuple(found)
+            results.append(release)
+    return tuple(results)
 
 
 @cache
@@ -47,17 +47,17 @@ def outcomes() -> dict[str, dict[Release, set[Outcome]]]:
     """What older readers made of the archives of newer writers, by recipe and by the release whose argument they do not know."""
     place = Root(REPOSITORY)
     evidence = gather(place, place.policy(), as_of=None)
-    found: dict[str, dict[Release, set[Outcome]]] = {recipe: {} for recipe in RECIPES}
+    results: dict[str, dict[Release, set[Outcome]]] = {recipe: {} for recipe in RECIPES}
     for cells in evidence.toward["forward"]:
-        if cells.fixture.recipe not in found or cells.options.id != "default":
+        if cells.fixture.recipe not in results or cells.options.id != "default":
             continue
         writer = Release(cells.fixture.release)
         (operator,) = cells.fixture.operators
         for since in gained(operator):
-            readers = [Release(one.release) for one in evidence.readers.of(cells.readers)]
+            readers = [Release(item.release) for item in evidence.readers.of(cells.readers)]
             if writer >= since and any(LEFT_OUT <= reader < since for reader in readers):
-                found[cells.fixture.recipe].setdefault(since, set()).add(cells.outcome)
-    return found
+                results[cells.fixture.recipe].setdefault(since, set()).add(cells.outcome)
+    return results
 
 
 def test_enough_operators_gained_an_argument_that_older_releases_do_not_miss() -> None:
@@ -66,5 +66,5 @@ def test_enough_operators_gained_an_argument_that_older_releases_do_not_miss() -
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_an_argument_at_its_default_is_not_missed(recipe: str) -> None:
-    found = outcomes()[recipe]
-    assert all(seen & {Outcome.SAME, Outcome.CLOSE} for seen in found.values()), found
+    outcome = outcomes()[recipe]
+    assert all(seen & {Outcome.SAME, Outcome.CLOSE} for seen in outcome.values()), outcome

@@ -43,15 +43,17 @@ def test_what_was_asked_for_is_there() -> None:
 
 
 def test_every_probe_has_a_policy_file_and_every_file_a_probe(policy: Policy) -> None:
-    assert sorted(one.probe for one in policy.deprecations) == [path.stem for path in PROBES]
-    assert [one.id.replace("-", "_") for one in policy.deprecations] == [one.probe for one in policy.deprecations]
+    assert sorted(deprecation.probe for deprecation in policy.deprecations) == [path.stem for path in PROBES]
+    assert [deprecation.id.replace("-", "_") for deprecation in policy.deprecations] == [
+        deprecation.probe for deprecation in policy.deprecations
+    ]
 
 
 def test_every_release_was_asked_with_every_probe_as_it_is(policy: Policy, recorded: dict[str, ObservedReader]) -> None:
     probes = [read_deprecation(path) for path in PROBES]
     assert {reader.release for reader in recorded.values()} == set(policy.corpus.readers)
     for reader in recorded.values():
-        assert {name: one.key for name, one in reader.deprecations.items()} == {
+        assert {name: deprecation.key for name, deprecation in reader.deprecations.items()} == {
             probe.name: deprecation_key(probe.sha256, reader) for probe in probes
         }
 
@@ -62,7 +64,7 @@ def test_every_probe_says_since_when_releases_have_the_thing(policy: Policy, rec
     readers = sorted(recorded.values(), key=lambda reader: order.index(reader.release))
     for path in PROBES:
         probe = read_deprecation(path)
-        outcomes = [(order.index(one.release), one.deprecations[probe.name].deprecated.outcome) for one in readers]
+        outcomes = [(order.index(reader.release), reader.deprecations[probe.name].deprecated.outcome) for reader in readers]
         since = order.index(probe.since)
         assert {outcome for rank, outcome in outcomes if rank < since} <= {"lacks"}, probe.name
         assert next(outcome for rank, outcome in outcomes if rank >= since) == "worked", probe.name
@@ -70,8 +72,8 @@ def test_every_probe_says_since_when_releases_have_the_thing(policy: Policy, rec
 
 def test_nothing_that_was_recorded_is_of_this_machine(recorded: dict[str, ObservedReader]) -> None:
     for reader in recorded.values():
-        for one in reader.deprecations.values():
-            text = repr(one)
+        for deprecation in reader.deprecations.values():
+            text = repr(deprecation)
             assert "/tmp/" not in text
             assert "site-packages/" not in text
             assert "NVIDIA driver" not in text

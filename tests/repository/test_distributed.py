@@ -26,7 +26,7 @@ MANIFESTS = sorted((ROOT / "fixtures").glob(f"torch-*/{MANIFEST}"))
 
 
 def fixtures(manifest: Path) -> list[DirectoryFixture]:
-    return [one for one in read_manifest(manifest).fixtures if isinstance(one, DirectoryFixture)]
+    return [fixture for fixture in read_manifest(manifest).fixtures if isinstance(fixture, DirectoryFixture)]
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +40,16 @@ def test_every_directory_is_what_its_manifest_says(manifest: Path) -> None:
         path = manifest.parent / fixture.file
         assert measure(path) == (fixture.sha256, fixture.size, fixture.files), fixture.id
         assert (*identify(path), content_digest(path)) == (fixture.family, fixture.container, fixture.versions, fixture.content)
-        found = inspect(path)
-        assert (found["sha256"], found["size"], found["error"], found["damage"]) == (fixture.sha256, fixture.size, None, [])
+        result = inspect(path)
+        assert (result["sha256"], result["size"], result["error"], result["damage"]) == (fixture.sha256, fixture.size, None, [])
 
 
 def test_every_release_from_2_0_on_has_written_each_recipe() -> None:
     recipes = {path.stem for path in (ROOT / "fixtures" / "recipes").glob("distributed*.py")}
     assert len(recipes) >= 5
-    written = {manifest.parent.name.removeprefix("torch-"): {one.recipe for one in fixtures(manifest)} for manifest in MANIFESTS}
+    written = {
+        manifest.parent.name.removeprefix("torch-"): {fixture.recipe for fixture in fixtures(manifest)} for manifest in MANIFESTS
+    }
     assert written == {version: recipes if Release(version) >= Release("2.0.0") else set() for version in written}
 
 

@@ -48,17 +48,17 @@ def anchors(path: Path) -> set[str]:
 
 def broken(path: Path, text: str) -> list[str]:
     """The links of a page that lead nowhere."""
-    found = []
+    results = []
     for target in links(text):
         name, _, anchor = unquote(target).partition("#")
         if re.match(r"[a-z][a-z0-9+.-]*:", name):
             continue
         there = (path.parent / name).resolve() if name else path
         if not there.is_relative_to(REPOSITORY) or not there.exists():
-            found.append(f"{target}: there is no such file in the repository")
+            results.append(f"{target}: there is no such file in the repository")
         elif anchor and there.suffix == ".md" and anchor not in anchors(there) and "<!-- reference: " not in there.read_text():
-            found.append(f"{target}: the page has no such heading")
-    return found
+            results.append(f"{target}: the page has no such heading")
+    return results
 
 
 def commands(text: str) -> Iterator[str]:
@@ -157,5 +157,5 @@ def test_the_glossary_has_every_verdict_and_outcome_and_few_terms() -> None:
     assert terms == sorted(terms)
     assert len(terms) <= 40
     meanings = {term.strip(): meaning for term, meaning in rows}
-    assert {one for one in Verdict if f"`{one}`" not in meanings["verdict"]} == set()
-    assert {one for one in RESULTS if f"`{one}`" not in meanings["outcome"]} == set()
+    assert {item for item in Verdict if f"`{item}`" not in meanings["verdict"]} == set()
+    assert {result for result in RESULTS if f"`{result}`" not in meanings["outcome"]} == set()

@@ -113,7 +113,9 @@ def shown_in(name: str, text: str) -> Iterator[Shown]:
 def everything_shown() -> list[Shown]:
     documents = [path for path in sorted(REPOSITORY.glob("**/*.md")) if not BUILT & set(path.relative_to(REPOSITORY).parts)]
     return [
-        one for path in documents for one in shown_in(path.relative_to(REPOSITORY).as_posix(), path.read_text(encoding="utf-8"))
+        shown
+        for path in documents
+        for shown in shown_in(path.relative_to(REPOSITORY).as_posix(), path.read_text(encoding="utf-8"))
     ]
 
 
@@ -123,17 +125,17 @@ def fault(command: str) -> str | None:
     if name != "torch-compat":
         return None if f"{command} ".startswith(TOLERATED) else f"{name} is not a program that documents may tell people to run"
     command_, context = top_level, click.Context(top_level, info_name="torch-compat")
-    found: click.Command = command_
-    while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
-        child = found.get_command(context, arguments[0])
+    result: click.Command = command_
+    while isinstance(result, click.Group) and arguments and not arguments[0].startswith("-"):
+        child = result.get_command(context, arguments[0])
         if child is None:
             return f"there is no command {arguments[0]!r}"
-        found, context = child, click.Context(child, info_name=arguments.pop(0), parent=context)
+        result, context = child, click.Context(child, info_name=arguments.pop(0), parent=context)
     try:
-        found.make_parser(context).parse_args(list(arguments))
+        result.make_parser(context).parse_args(list(arguments))
     except click.UsageError as error:
         return error.format_message()
-    helped = CliRunner().invoke(found, ["--help"])
+    helped = CliRunner().invoke(result, ["--help"])
     return None if helped.exit_code == 0 else f"--help ends with {helped.exit_code}"
 
 
@@ -142,12 +144,12 @@ SHOWN = everything_shown()
 
 def test_the_readme_shows_the_two_commands() -> None:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    commands = [one.command for one in shown_in("README.md", text)]
+    commands = [shown.command for shown in shown_in("README.md", text)]
     assert "nox -s replay" in commands
     assert "nox -s tests" in commands
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda one: f"{one.document}:{one.line}")
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: f"{shown.document}:{shown.line}")
 def test_a_shown_command_exists(shown: Shown) -> None:
     assert fault(shown.command) is None
 
@@ -165,10 +167,10 @@ def test_the_shown_examples_run(monkeypatch: pytest.MonkeyPatch, small_tree: Pat
 
 def python_blocks() -> tuple[str, str]:
     """What the README shows in Python: what asks of archives, and what stands in an extension."""
-    found = re.findall(
+    result = re.findall(
         r"^```python\n(.*?)^```$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    archives, extension = found
+    archives, extension = result
     return archives, extension
 
 
@@ -192,9 +194,9 @@ def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, sm
     assert first == "import torch_compat"
     assert len(shown) == 2
     for line in shown:
-        expression, _, said = line.partition("  # ")
-        found = eval(expression, {"torch_compat": torch_compat})
-        assert repr(found) == said or (said == "a numpy array" and type(found) is np.ndarray)
+        expression, _, message = line.partition("  # ")
+        result = eval(expression, {"torch_compat": torch_compat})
+        assert repr(result) == message or (message == "a numpy array" and type(result) is np.ndarray)
 
 
 def test_the_waivers_of_the_repository_last_until_every_shown_day() -> None:
@@ -221,8 +223,8 @@ def test_a_planted_wrong_command_is_found(command: str) -> None:
 
 def test_commands_are_found_in_blocks() -> None:
     text = f"a\n\n{RUNS}\n```sh\ntorch-compat judge  # as of today\n```\n\n```sh\ngit clone X && nox \\\n  -s tests\n```\n"
-    found = [(one.line, one.command, one.runs) for one in shown_in("d.md", text)]
-    assert found == [(5, "torch-compat judge", True), (10, "git clone X", False), (10, "nox -s tests", False)]
+    results = [(shown.line, shown.command, shown.runs) for shown in shown_in("d.md", text)]
+    assert results == [(5, "torch-compat judge", True), (10, "git clone X", False), (10, "nox -s tests", False)]
 
 
 # ---------------------------------------------------------------------------------------------------- words in no text file
@@ -233,16 +235,16 @@ FORBIDDEN = re.compile("|".join([*map(re.escape, HOSTS), HOME]))
 
 
 def test_no_text_names_a_home_folder_or_a_package_index() -> None:
-    found = []
+    results = []
     for path in tracked():
         data = path.read_bytes()
         if b"\0" not in data:
             text = data.decode("utf-8")
-            found += [
-                f"{path.relative_to(REPOSITORY)}:{text.count(chr(10), 0, one.start()) + 1}: {one[0]}"
-                for one in FORBIDDEN.finditer(text)
+            results += [
+                f"{path.relative_to(REPOSITORY)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"
+                for match in FORBIDDEN.finditer(text)
             ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize("planted", [f"https://{HOSTS[0]}/simple", f"see /{'home'}/somebody", f"'/{'root'}/x'"])

@@ -41,7 +41,7 @@ def test_it_is_current(judged: Report) -> None:
 
 def test_its_commands_name_what_there_is(corpus: Corpus) -> None:
     policy = load_policy(REPOSITORY / "policies" / "torch")
-    upgraders = {one.id for one in policy.upgraders}
+    upgraders = {upgrader.id for upgrader in policy.upgraders}
     commands, proofs = COMMAND.findall(document()), PROVE.findall(document())
     assert len(commands) + len(proofs) == document().count("**Example:**")
     assert commands
@@ -55,8 +55,8 @@ def test_its_commands_name_what_there_is(corpus: Corpus) -> None:
 def commands(small_tree: Path) -> list[str]:
     """The commands that the document of the small tree gives."""
     place = Root(small_tree)
-    found = findings_md(judge(gather(place, place.policy(), as_of=None)))
-    return [command for command, _, _ in COMMAND.findall(found)]
+    result = findings_md(judge(gather(place, place.policy(), as_of=None)))
+    return [command for command, _, _ in COMMAND.findall(result)]
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])

@@ -111,11 +111,11 @@ CALLS_NOTHING = {"attribute_named_nonetype", "sorted_lists"}
 
 
 def read(manifest: Path) -> list[tuple[Fixture, Path, Facts]]:
-    found = []
-    for one in read_manifest(manifest).fixtures:
-        with offsets_of(one.recipe):
-            found.append((one, manifest.parent / one.file, read_facts(manifest.parent / one.file)))
-    return found
+    results = []
+    for fixture in read_manifest(manifest).fixtures:
+        with offsets_of(fixture.recipe):
+            results.append((fixture, manifest.parent / fixture.file, read_facts(manifest.parent / fixture.file)))
+    return results
 
 
 def line(version: str) -> tuple[int, ...]:
@@ -126,9 +126,9 @@ def line(version: str) -> tuple[int, ...]:
 def test_every_archive_is_read_as_what_it_is(manifest: Path) -> None:
     wrong = []
     for entry, path, facts in read(manifest):
-        said = (facts.family, facts.container, facts.versions)
-        if said != (entry.family, entry.container, entry.versions):
-            wrong.append(f"{entry.id}: {said}")
+        message = (facts.family, facts.container, facts.versions)
+        if message != (entry.family, entry.container, entry.versions):
+            wrong.append(f"{entry.id}: {message}")
         if facts.damage:
             wrong.append(f"{entry.id}: {facts.damage[0]}")
         wrong += [
@@ -162,11 +162,11 @@ def _raising(entry: Fixture, facts: Facts) -> list[str]:
     """Operators of the program that change with a version of the format, beside those that the rule versions-lowest takes it to hold."""
     if entry.release == SYNTHETIC or "*" in entry.operators or entry.family not in {"torchscript", "mobile", "package"}:
         return []
-    changed = {operator for one in POLICY.formats if one.kind == "file-format" for operator in one.operators or ()}
+    changed = {operator for format_ in POLICY.formats if format_.kind == "file-format" for operator in format_.operators or ()}
     taken = {operator.partition(".")[0] for operator in entry.operators}
-    for one in POLICY.behaviors:
-        if one.operators and one.of(entry.recipe, Release(entry.release)):
-            taken |= {operator.partition(".")[0] for operator in one.operators}
+    for item in POLICY.behaviors:
+        if item.operators and item.of(entry.recipe, Release(entry.release)):
+            taken |= {operator.partition(".")[0] for operator in item.operators}
     held = {call.name for call in facts.calls}
     return [f"{name} is {'not ' * (name in taken)}in the program" for name in sorted(changed & (held ^ taken))]
 
@@ -177,23 +177,27 @@ def _places(path: Path, facts: Facts) -> list[str]:
     if facts.container == "directory":  # each storage has a place in one of its files, which .metadata states
         return wrong
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for one in facts.storages:
-            where = f"storage {one.key!r}"
-            if one.offset is None:
-                wrong.append(f"{where} has no offset: {one.why}")
+        for storage in facts.storages:
+            where = f"storage {storage.key!r}"
+            if storage.offset is None:
+                wrong.append(f"{where} has no offset: {storage.why}")
                 continue
-            if not 0 <= one.offset <= one.offset + (0 if one.absent else one.nbytes) <= len(data):
-                wrong.append(f"{where} lies at {one.offset}, outside of the file")
-            if one.calculated_offset is None:
-                if (facts.family, facts.container, one.why) not in NOT_CALCULATED and path.stem not in BY_ZIPFILE:
-                    wrong.append(f"{where} has no calculated offset: {one.why}")
-            elif one.calculated_offset != one.offset:
-                wrong.append(f"{where} lies at {one.offset}, calculated {one.calculated_offset}")
-            if facts.container == "zip" and one.record is not None and not _behind_its_header(data, one.offset, one.record):
-                wrong.append(f"{where} is not behind the local header of {one.record}")
+            if not 0 <= storage.offset <= storage.offset + (0 if storage.absent else storage.nbytes) <= len(data):
+                wrong.append(f"{where} lies at {storage.offset}, outside of the file")
+            if storage.calculated_offset is None:
+                if (facts.family, facts.container, storage.why) not in NOT_CALCULATED and path.stem not in BY_ZIPFILE:
+                    wrong.append(f"{where} has no calculated offset: {storage.why}")
+            elif storage.calculated_offset != storage.offset:
+                wrong.append(f"{where} lies at {storage.offset}, calculated {storage.calculated_offset}")
+            if (
+                facts.container == "zip"
+                and storage.record is not None
+                and not _behind_its_header(data, storage.offset, storage.record)
+            ):
+                wrong.append(f"{where} is not behind the local header of {storage.record}")
             if facts.container == "stream":
-                count = int.from_bytes(data[one.offset - 8 : one.offset], "little")
-                if count * ELEMENT_SIZES[one.dtype or ""] != one.nbytes:
+                count = int.from_bytes(data[storage.offset - 8 : storage.offset], "little")
+                if count * ELEMENT_SIZES[storage.dtype or ""] != storage.nbytes:
                     wrong.append(f"{where} is not behind the number of its elements")
     return wrong
 
@@ -204,8 +208,8 @@ def _behind_its_header(data: mmap.mmap, offset: int, record: str) -> bool:
     start = data.rfind(b"PK\x03\x04", 0, offset)
     name = int.from_bytes(data[start + 26 : start + 28], "little")
     extra = int.from_bytes(data[start + 28 : start + 30], "little")
-    said = data[start + 30 : start + 30 + name].decode()
-    return said.endswith(f"/{inner}") and start + 30 + name + extra == offset
+    message = data[start + 30 : start + 30 + name].decode()
+    return message.endswith(f"/{inner}") and start + 30 + name + extra == offset
 
 
 def _producer(entry: Fixture, facts: Facts) -> list[str]:
@@ -226,22 +230,22 @@ def _producer(entry: Fixture, facts: Facts) -> list[str]:
 
 def test_what_is_read_is_there() -> None:
     """Nothing above could fail if nothing were found."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    results: Counter[tuple[str, str, str]] = Counter()
     absent: Counter[str] = Counter()
     for manifest in MANIFESTS:
         for entry, _, facts in read(manifest):
             if entry.container == "directory":
                 continue
-            kinds = [f"{'not ' * (one.calculated_offset is None)}calculated" for one in facts.storages]
-            found.update((entry.family, entry.container, kind) for kind in ("files", *kinds))
-            absent[entry.recipe] += sum(one.absent for one in facts.storages)
-    assert found["torch-save", "zip", "calculated"] >= 3000
-    assert found["torch-save", "stream", "calculated"] >= 800
-    assert found["torchscript", "zip", "calculated"] >= 700
-    assert found["mobile", "zip", "calculated"] >= 200
-    assert found["package", "zip", "calculated"] >= 200
-    assert found["export", "zip", "calculated"] >= 40
-    left_out = {key: count for key, count in found.items() if key[2] == "not calculated"}
+            kinds = [f"{'not ' * (storage.calculated_offset is None)}calculated" for storage in facts.storages]
+            results.update((entry.family, entry.container, kind) for kind in ("files", *kinds))
+            absent[entry.recipe] += sum(storage.absent for storage in facts.storages)
+    assert results["torch-save", "zip", "calculated"] >= 3000
+    assert results["torch-save", "stream", "calculated"] >= 800
+    assert results["torchscript", "zip", "calculated"] >= 700
+    assert results["mobile", "zip", "calculated"] >= 200
+    assert results["package", "zip", "calculated"] >= 200
+    assert results["export", "zip", "calculated"] >= 40
+    left_out = {key: count for key, count in results.items() if key[2] == "not calculated"}
     assert left_out.keys() == {
         ("export", "zip", "not calculated"),
         ("mobile", "flatbuffer", "not calculated"),

@@ -56,20 +56,20 @@ def of_numpy(node: ast.expr) -> bool:
 
 def offences(source: str, path: str) -> list[str]:
     """What a file does that only the gate may."""
-    found = []
+    results = []
     for call in calls(ast.parse(source)):
         name = named(call.func)
         where = f"{path}:{call.lineno}"
         if of_numpy(call.func) and (name in VIEWS or name == "ndarray"):
-            found.append(f"{where}: np.{name}()")
+            results.append(f"{where}: np.{name}()")
         if any(keyword.arg in {"strides", "buffer"} for keyword in call.keywords):
-            found.append(f"{where}: {name}() with strides= or buffer=")
+            results.append(f"{where}: {name}() with strides= or buffer=")
         if of_numpy(call.func) and name in {"dtype", "rec", "format_parser"} and call.args:
             argument = call.args[0]
             parts = [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
             constant = all(isinstance(part, ast.Constant) or of_numpy(part) for part in parts)
             if not constant and (path, ast.unparse(argument)) not in DTYPES:
-                found.append(f"{where}: np.{name}({ast.unparse(argument)})")
+                results.append(f"{where}: np.{name}({ast.unparse(argument)})")
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Attribute)
@@ -78,12 +78,12 @@ def offences(source: str, path: str) -> list[str]:
         ):
             inner = ast.unparse(node.value)
             if inner.endswith(("array", "base", "view")) and path != DESCRIPTIONS:
-                found.append(f"{path}:{node.lineno}: sets {inner}.{node.attr}")
+                results.append(f"{path}:{node.lineno}: sets {inner}.{node.attr}")
         if isinstance(node, ast.Import | ast.ImportFrom):
-            module = node.module or "" if isinstance(node, ast.ImportFrom) else ",".join(one.name for one in node.names)
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ",".join(item.name for item in node.names)
             if "stride_tricks" in module or "ctypeslib" in module:
-                found.append(f"{path}:{node.lineno}: imports {module}")
-    return found
+                results.append(f"{path}:{node.lineno}: imports {module}")
+    return results
 
 
 def test_there_is_something_to_look_at() -> None:

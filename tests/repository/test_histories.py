@@ -91,8 +91,8 @@ def test_nothing_else_lies_beside_them() -> None:
         "globals/README.md",
     }
     expected = {*named, *(file for file, _ in FILES.values())}
-    found = {path.relative_to(FIXTURES).as_posix() for folder in LARGEST for path in (FIXTURES / folder).iterdir()}
-    assert found == expected
+    results = {path.relative_to(FIXTURES).as_posix() for folder in LARGEST for path in (FIXTURES / folder).iterdir()}
+    assert results == expected
 
 
 # ------------------------------------------------------------------------------------------------------------- what they say
@@ -102,12 +102,12 @@ def test_every_schema_has_a_shape(schemas: History) -> None:
     twice = set()
     for history in (schemas, History.load(FIXTURES / "operators/custom_classes.txt")):
         for text, _, _ in history.facts():
-            said = signature_of(text)
-            names = [argument.name for argument in said.arguments]
+            message = signature_of(text)
+            names = [argument.name for argument in message.arguments]
             assert all(names), text
             if len(set(names)) < len(names):
-                twice.add(said.name)
-            written = f"{said.name}.{said.overload}" if said.overload else said.name
+                twice.add(message.name)
+            written = f"{message.name}.{message.overload}" if message.overload else message.name
             assert text.startswith(f"{written}("), text
     assert twice == {"static_runtime::clamp_nan_to_num"}  # has two arguments posinf, and says so of itself
 
@@ -166,8 +166,8 @@ def test_the_policy_says_of_weights_only_what_the_releases_did() -> None:
     assert text == weights_only_policy(FIXTURES), "run nox -s generate"
     policy = load_policy(REPOSITORY / "policies" / "torch")
     defaults = [
-        (str(one.readers), one.takes.default)
-        for one in policy.behaviors
-        if one.takes is not None and one.takes.default is not None
+        (str(entry.readers), entry.takes.default)
+        for entry in policy.behaviors
+        if entry.takes is not None and entry.takes.default is not None
     ]
     assert defaults == [("1.13.1..2.5.1", False), ("2.6.0..", True)]

@@ -48,16 +48,16 @@ def test_the_verdict_agrees_with_every_observation(evidence: LoadingEvidence, ru
 def test_spans_say_what_the_needs_say(evidence: LoadingEvidence, rules: Rules) -> None:
     judge = Judge(rules)
     for fixture, facts in evidence.facts.items():
-        found = judge(facts)
+        needs = judge(facts)
         inside = {
             release
-            for first, last in found.readable_by
+            for first, last in needs.readable_by
             for release in rules.releases[rules.releases.index(first) : rules.releases.index(last) + 1]
         }
         takers = takers_of(judge.items(facts)) & rules.everyone
         assert inside == {release for at, release in enumerate(rules.releases) if takers >> at & 1}, fixture
-        assert found.minimum_release == (found.readable_by[0][0] if found.readable_by else None)
-        assert bool(found.reasons) is (takers != rules.everyone), fixture
+        assert needs.minimum_release == (needs.readable_by[0][0] if needs.readable_by else None)
+        assert bool(needs.reasons) is (takers != rules.everyone), fixture
 
 
 def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, rules: Rules) -> None:

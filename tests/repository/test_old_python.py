@@ -47,13 +47,13 @@ def faults(source: str, name: str) -> list[str]:
     except SyntaxError as error:
         return [f"line {error.lineno}: {error.msg}"]
     modules = {module for module in imported(tree) if module != "__future__"}
-    found = [f"imports {module}" for module in sorted(modules) if module.partition(".")[0] not in ALLOWED]
-    found += ["imports numpy"] * ("numpy" in modules and name not in NUMPY_ONLY_IN)
+    results = [f"imports {module}" for module in sorted(modules) if module.partition(".")[0] not in ALLOWED]
+    results += ["imports numpy"] * ("numpy" in modules and name not in NUMPY_ONLY_IN)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             features = [alias.name for alias in node.names if getattr(__future__, alias.name).optional[:2] > OLDEST]
-            found += [f"from __future__ import {name}" for name in features]
-    return found
+            results += [f"from __future__ import {name}" for name in features]
+    return results
 
 
 def test_the_files_are_found() -> None:
@@ -85,7 +85,7 @@ def test_a_planted_fault_is_found(planted: str) -> None:
 
 
 def test_a_real_oldest_python_compiles_them() -> None:
-    here = [one for one in find_interpreters() if one.minor == "3.6"]
+    here = [interpreter for interpreter in find_interpreters() if interpreter.minor == "3.6"]
     if not here:
         pytest.skip("no Python 3.6 on this machine to compile recipes and worker with")
     script = "import sys\nfor path in sys.argv[1:]:\n    compile(open(path, 'rb').read(), path, 'exec')"

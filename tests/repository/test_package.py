@@ -31,5 +31,5 @@ def test_types_are_published() -> None:
 def test_the_public_names_are_few_exist_and_say_what_they_do() -> None:
     assert len(torch_compat.__all__) <= PUBLIC
     for name in torch_compat.__all__:
-        found = getattr(torch_compat, name)
-        assert name == "__version__" or found.__doc__, name
+        result = getattr(torch_compat, name)
+        assert name == "__version__" or result.__doc__, name

@@ -51,7 +51,7 @@ SHORTEST = 9
 
 
 def paths(data: bytes) -> set[bytes]:
-    return {found for found in PATH.findall(data) if len(found) >= SHORTEST or re.match(TOLD_BY_ITS_ROOT, found)}
+    return {text for text in PATH.findall(data) if len(text) >= SHORTEST or re.match(TOLD_BY_ITS_ROOT, text)}
 
 
 def layers(data: bytes) -> Iterator[bytes]:
@@ -111,21 +111,21 @@ def test_there_is_something_to_search() -> None:
 def foreign(path: Path) -> set[bytes]:
     """Paths of a machine that are not allowed. Text whose parts are of one or two characters is none: records of numbers look so."""
     return {
-        found
-        for found in paths_in(path)
-        if not found.startswith(ALLOWED) and found != ADDRESS and any(len(part) > 2 for part in found.split(b"/"))
+        result
+        for result in paths_in(path)
+        if not result.startswith(ALLOWED) and result != ADDRESS and any(len(part) > 2 for part in result.split(b"/"))
     }
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_no_archive_holds_a_path_of_a_machine(folder: Path) -> None:
-    assert {path.name: found for path in FOLDERS[folder] if (found := foreign(path))} == {}
+    assert {path.name: result for path in FOLDERS[folder] if (result := foreign(path))} == {}
 
 
 def test_no_damaged_archive_holds_a_path_of_a_machine() -> None:
     files = [path for path in CORRUPT.iterdir() if path.is_file()]
     assert len(files) > 80
-    assert {path.name: found for path in files if (found := paths(path.read_bytes()) - {ADDRESS})} == {}
+    assert {path.name: result for path in files if (result := paths(path.read_bytes()) - {ADDRESS})} == {}
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
@@ -136,7 +136,7 @@ def test_no_record_holds_a_path_of_a_machine(path: Path) -> None:
 @pytest.mark.parametrize("allowed", ALLOWED, ids=bytes.decode)
 def test_every_allowance_is_needed(allowed: bytes) -> None:
     holding = (path for path in RECORDS if allowed in path.read_bytes())
-    assert any(found.startswith(allowed) for path in holding for found in paths_in(path))
+    assert any(result.startswith(allowed) for path in holding for result in paths_in(path))
 
 
 HOME = f"/{'home'}/somebody"  # in pieces: this file is searched for such paths as well
@@ -171,4 +171,4 @@ def test_a_planted_path_is_found(planted: str, container: str, tmp_path: Path) -
         copy = tmp_path / "manifest.jsonl"
         data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()
         copy.write_text(json.dumps({"golden": [{"tensor": {"dtype": "uint8", "bytes": data}}]}) + "\n", encoding="utf-8")
-    assert {found for found in paths_in(copy) if not found.startswith(ALLOWED)}
+    assert {path for path in paths_in(copy) if not path.startswith(ALLOWED)}

@@ -27,25 +27,25 @@ def pickles(path: Path, container: str) -> Iterator[tuple[str, Unpickled]]:
                     data = archive.read(member)
                     start = 0
                     while start < len(data):  # what is traced is pickled more than once
-                        found = unpickle(data, start, where=f"{path}, {member.filename}")
-                        yield member.filename, found
-                        start = found.end
+                        result = unpickle(data, start, where=f"{path}, {member.filename}")
+                        yield member.filename, result
+                        start = result.end
     elif container == "stream":
         start = 0
         for number in range(5):
-            found = unpickle(memoryview(path.read_bytes()), start, where=str(path))
-            yield str(number), found
-            start = found.end
+            result = unpickle(memoryview(path.read_bytes()), start, where=str(path))
+            yield str(number), result
+            start = result.end
 
 
 def test_every_pickle_of_the_corpus_is_read(corpus: Corpus) -> None:
     read: collections.Counter[str] = collections.Counter()
     described = set()
     for fixture in corpus.fixtures.values():
-        for record, found in pickles(corpus.path(fixture), fixture.container):
+        for record, result in pickles(corpus.path(fixture), fixture.container):
             read[fixture.family] += 1
-            assert all(tensor.fits for _, tensor in tensors(found.value)), (fixture.id, record)
-            for _, part in walk(found.value):
+            assert all(tensor.fits for _, tensor in tensors(result.value)), (fixture.id, record)
+            for _, part in walk(result.value):
                 if type(part) is Described and part.target.module.partition(".")[0] != "__torch__":
                     described.add(part.target.path)
     assert set(read) >= {"mobile", "package", "torch-save", "torchscript"}
@@ -61,7 +61,7 @@ def test_every_pickle_of_the_corpus_is_read(corpus: Corpus) -> None:
 
 def test_damaged_pickles_of_the_corpus_raise_nothing_of_ours(corpus: Corpus) -> None:
     chance = random.Random(4)
-    fixtures = [one for one in corpus.fixtures.values() if one.container == "zip" and one.release == "2.13.0"]
+    fixtures = [item for item in corpus.fixtures.values() if item.container == "zip" and item.release == "2.13.0"]
     ended: collections.Counter[str] = collections.Counter()
     for fixture in chance.sample(fixtures, 60):
         with zipfile.ZipFile(corpus.path(fixture)) as archive:
@@ -81,12 +81,12 @@ def test_damaged_pickles_of_the_corpus_raise_nothing_of_ours(corpus: Corpus) -> 
                     damaged[at:at] = damaged[max(0, at - 8) : at]
                 damaged = damaged or bytearray(b".")
             try:
-                found = unpickle(bytes(damaged), where=fixture.id)
+                result = unpickle(bytes(damaged), where=fixture.id)
             except ArchiveError as error:
                 ended[error.code] += 1
             else:
                 ended["read"] += 1
-                assert sum(1 for _ in walk(found.value)) <= 10 * len(damaged)
+                assert sum(1 for _ in walk(result.value)) <= 10 * len(damaged)
     assert ended["read"]
     assert ended["pickle-stack"]
     assert len(ended) > 5

@@ -30,8 +30,8 @@ CUTS = {"split": ".+", "rsplit": ".+", "partition": "+", "rpartition": "+"}
 
 
 def modules() -> list[str]:
-    found = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-    return [name for name in found if not name.startswith((*ALONE, "_packaged/"))]
+    results = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+    return [name for name in results if not name.startswith((*ALONE, "_packaged/"))]
 
 
 def cuts(tree: ast.AST) -> Iterator[str]:
@@ -42,16 +42,16 @@ def cuts(tree: ast.AST) -> Iterator[str]:
             if isinstance(mark, ast.Constant) and isinstance(mark.value, str) and mark.value in set(CUTS[node.func.attr]):
                 yield f'{node.func.attr}("{mark.value}")'
         elif isinstance(node, ast.ImportFrom) and node.module in {"packaging.version", "packaging"}:
-            yield from (f"packaging.{one.name}" for one in node.names if node.module != "packaging" or one.name == "version")
+            yield from (f"packaging.{name.name}" for name in node.names if node.module != "packaging" or name.name == "version")
         elif isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name.startswith("packaging.version"))
+            yield from (name.name for name in node.names if name.name.startswith("packaging.version"))
 
 
 def test_nobody_else_takes_a_version_apart() -> None:
-    found = {
+    results = {
         (name, cut) for name in modules() for cut in cuts(ast.parse((PACKAGE / name).read_text(encoding="utf-8"), filename=name))
     }
-    assert found == set(ALLOWED), "use torch_compat.releases, or say in ALLOWED what is cut there"
+    assert results == set(ALLOWED), "use torch_compat.releases, or say in ALLOWED what is cut there"
 
 
 @pytest.mark.parametrize(

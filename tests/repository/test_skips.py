@@ -38,17 +38,17 @@ def outcome(tmp_path: Path) -> Callable[..., tuple[int, str]]:
 
 
 def test_a_release_that_is_not_built_is_counted_with_its_name(outcome: Callable[..., tuple[int, str]]) -> None:
-    status, said = outcome(MARKED)
+    status, message = outcome(MARKED)
     assert status == 0
-    assert "SKIPPED [1]" in said
-    assert "not built here: torch-1.5.1 (torch-compat readers build torch-1.5.1)" in said
-    assert "1 skipped" in said
+    assert "SKIPPED [1]" in message
+    assert "not built here: torch-1.5.1 (torch-compat readers build torch-1.5.1)" in message
+    assert "1 skipped" in message
 
 
 def test_a_required_release_is_not_skipped(outcome: Callable[..., tuple[int, str]]) -> None:
-    status, said = outcome("@pytest.mark.real_torch('1.5.1')\ndef test_it(): assert False, 'ran'", "--require-torch=1.5.1")
+    status, message = outcome("@pytest.mark.real_torch('1.5.1')\ndef test_it(): assert False, 'ran'", "--require-torch=1.5.1")
     assert status == 1
-    assert "ran" in said
+    assert "ran" in message
 
 
 def test_another_required_release_changes_nothing(outcome: Callable[..., tuple[int, str]]) -> None:
@@ -64,12 +64,12 @@ def test_another_required_release_changes_nothing(outcome: Callable[..., tuple[i
     ],
 )
 def test_a_skip_without_a_reason_fails(outcome: Callable[..., tuple[int, str]], test: str) -> None:
-    status, said = outcome(test)
+    status, message = outcome(test)
     assert status == 1
-    assert "does not say why" in said
+    assert "does not say why" in message
 
 
 def test_a_marker_without_a_release_is_refused(outcome: Callable[..., tuple[int, str]]) -> None:
-    status, said = outcome("@pytest.mark.real_torch\ndef test_it(): pass")
+    status, message = outcome("@pytest.mark.real_torch\ndef test_it(): pass")
     assert status == 4
-    assert "names no release" in said
+    assert "names no release" in message

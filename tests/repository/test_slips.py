@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 POLICY = load_policy(REPOSITORY / "policies" / "torch")
-LOADING = [one for one in POLICY.behaviors if one.outcome in SLIPS and one.stage == "load"]
+LOADING = [entry for entry in POLICY.behaviors if entry.outcome in SLIPS and entry.stage == "load"]
 Death = tuple[str, str]  # outcome and signal
 
 
@@ -42,39 +42,45 @@ class Evidence:
         self.needs = judge.rules.needs
         place = {name: at for at, name in enumerate(judge.rules.releases)}
         programs = [
-            one for one in corpus.fixtures.values() if one.family in {"torchscript", "mobile"} and one.release != SYNTHETIC
+            fixture
+            for fixture in corpus.fixtures.values()
+            if fixture.family in {"torchscript", "mobile"} and fixture.release != SYNTHETIC
         ]
-        facts = {one.id: read_facts(corpus.path(one), verify=False) for one in programs}
-        items = {name: judge.items(one) for name, one in facts.items()}
+        facts = {item.id: read_facts(corpus.path(item), verify=False) for item in programs}
+        items = {name: judge.items(fact) for name, fact in facts.items()}
         self.readers: list[str] = []
         self.refused: list[tuple[str, str, Facts, list[Item]]] = []
         self.died: dict[tuple[str, str], Death] = {}
         for reader in readers_of(REPOSITORY).values():
             self.readers.append(reader.release)
-            for one in programs:
-                cell = reader.cells[one.id, "default"]
+            for program in programs:
+                cell = reader.cells[program.id, "default"]
                 if cell.result in {"crashed", "timed-out"} and cell.stage == "load":
-                    self.died[reader.release, one.id] = cell.result, cell.signal
-                lacking = [item for item in items[one.id] if not item.takers >> place[reader.release] & 1]
-                no_loader = one.family == "mobile" and Release(reader.release) < Release("1.6.0")  # Python cannot even ask
+                    self.died[reader.release, program.id] = cell.result, cell.signal
+                lacking = [item for item in items[program.id] if not item.takers >> place[reader.release] & 1]
+                no_loader = program.family == "mobile" and Release(reader.release) < Release("1.6.0")  # Python cannot even ask
                 if lacking and not no_loader:
-                    self.refused.append((reader.release, one.id, facts[one.id], lacking))
+                    self.refused.append((reader.release, program.id, facts[program.id], lacking))
         self.readers.sort(key=Release)
 
     def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], Behavior]:
         """The slip in place of each refusal."""
-        found = (
+        results = (
             (reader, name, slips.while_loading(facts, lacking, self.needs, Release(reader)))
             for reader, name, facts, lacking in self.refused
             if readers is None or reader in readers
         )
-        return {(reader, name): slip for reader, name, slip in found if slip is not None}
+        return {(reader, name): slip for reader, name, slip in results if slip is not None}
 
     def deviations(self, readers: frozenset[str] | None = None) -> list[tuple[tuple[str, str], Death | None, Death | None]]:
         """Where what is predicted is not what was seen."""
-        said = {cell: (slip.outcome, slip.signal) for cell, slip in self.predicted(readers).items()}
+        messages = {cell: (slip.outcome, slip.signal) for cell, slip in self.predicted(readers).items()}
         died = {cell: death for cell, death in self.died.items() if readers is None or cell[0] in readers}
-        return [(cell, died.get(cell), said.get(cell)) for cell in died.keys() | said.keys() if died.get(cell) != said.get(cell)]
+        return [
+            (cell, died.get(cell), messages.get(cell))
+            for cell in died.keys() | messages.keys()
+            if died.get(cell) != messages.get(cell)
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -102,20 +108,20 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
     name: str, evidence: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = slips.every()
-    (slip,) = (one for one in every if one.id == name)
+    (slip,) = (item for item in every if item.id == name)
     assert slip.readers is not None
-    (first,) = (one.first for one in slip.readers.intervals)
-    own = [one for one in evidence.readers if Release(one) in slip.readers]
+    (first,) = (interval.first for interval in slip.readers.intervals)
+    own = [reader for reader in evidence.readers if Release(reader) in slip.readers]
     after = evidence.readers[evidence.readers.index(own[-1]) + 1]
 
     def deviations(reader: str, instead: Behavior | None) -> int:
-        changed = tuple(one for one in (instead if one is slip else one for one in every) if one is not None)
+        changed = tuple(item for item in (instead if item is slip else item for item in every) if item is not None)
         with monkeypatch.context() as patched:
             patched.setattr(slips, "every", lambda: changed)
             slips.slips_of.cache_clear()
-            found = len(evidence.deviations(frozenset({reader})))
+            result = len(evidence.deviations(frozenset({reader})))
         slips.slips_of.cache_clear()
-        return found
+        return result
 
     planted = {
         "missing": (own[-1], None),
@@ -125,4 +131,4 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
     }
     assert deviations(own[-1], slip) == deviations(after, slip) == 0
     unseen = {what for what, (reader, instead) in planted.items() if not deviations(reader, instead)}
-    assert {(name, what) for what in unseen} == {one for one in UNSEEN if one[0] == name}
+    assert {(name, what) for what in unseen} == {item for item in UNSEEN if item[0] == name}

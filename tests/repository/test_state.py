@@ -93,8 +93,8 @@ def fixtures() -> Iterator[tuple[Fixture, Path, list[Observation]]]:
         observed = None if manifest.release == "synthetic" else readers[manifest.release]
         for fixture in manifest.fixtures:
             if fixture.family == "torch-save":
-                found = [] if observed is None else [observed.cells.get((fixture.id, options)) for options in ORDER]
-                yield fixture, folder / fixture.file, [one for one in found if one is not None]
+                result = [] if observed is None else [observed.cells.get((fixture.id, options)) for options in ORDER]
+                yield fixture, folder / fixture.file, [item for item in result if item is not None]
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +114,7 @@ def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
     got = plain({"value": neutral.encode(loaded)})
     golden = plain(fixture.golden)
     saved = compare(golden, got)
-    cell = next((one for one in cells if one.result != "refused"), None)
+    cell = next((item for item in cells if item.result != "refused"), None)
     if not cells:
         assert isinstance(fixture, Synthetic)
         assert saved.result == "same", (fixture.id, saved.differences)
@@ -132,7 +132,7 @@ def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
     assert cell.result == "same"
     assert own.result == "same", (fixture.id, own.differences)
     if neutral.absent:
-        assert neutral.absent == sum(one.absent for one in named_absent(path))
+        assert neutral.absent == sum(item.absent for item in named_absent(path))
         return ABSENT
     return SAME if cell is cells[0] else UNRESTRICTED
 
@@ -140,24 +140,24 @@ def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
 def named_absent(path: Path) -> list[Any]:
     """For each tensor of the file the record of its storage."""
     facts = read_facts(path)
-    records = {one.key: one for one in facts.storages}
-    tensors = [one for one in facts.pickles["data.pkl"].value.values() if isinstance(one, Tensor) and one.storage]
-    return [records[one.storage.key] for one in tensors if one.storage]
+    records = {storage.key: storage for storage in facts.storages}
+    tensors = [item for item in facts.pickles["data.pkl"].value.values() if isinstance(item, Tensor) and item.storage]
+    return [records[tensor.storage.key] for tensor in tensors if tensor.storage]
 
 
 def alike_in_file(path: Path, golden: dict[str, Any]) -> bool:
     """Whether the file says the same of two tensors that held different numbers."""
-    said: dict[Any, str] = {}
-    values = {key: one["tensor"]["bytes"] for key, one in golden["value"]["dict"]}
+    messages: dict[Any, str] = {}
+    values = {key: item["tensor"]["bytes"] for key, item in golden["value"]["dict"]}
     for key, tensor in read_facts(path).pickles["data.pkl"].value.items():
         same = (tensor.storage.key, tensor.shape, tensor.strides, tensor.offset, tensor.conj, tensor.neg, tensor.rebuilt_by)
-        if values[said.setdefault(same, key)] != values[key]:
+        if values[messages.setdefault(same, key)] != values[key]:
             return True
     return False
 
 
 def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason() -> None:
-    found: dict[tuple[str, str], list[str]] = {}
+    results: dict[tuple[str, str], list[str]] = {}
     counts: collections.Counter[str] = collections.Counter()
     wrote: dict[str, set[str]] = {}
     for fixture, path, cells in fixtures():
@@ -166,9 +166,9 @@ def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason(
             reason = judged(fixture, path, cells)
         counts[reason] += 1
         if reason != SAME:
-            found.setdefault((reason, fixture.recipe), []).append(fixture.release)
-    assert {key: set(releases) for key, releases in found.items()} == {
-        key: wrote[key[1]].intersection(said.split()) for key, said in LISTED.items()
+            results.setdefault((reason, fixture.recipe), []).append(fixture.release)
+    assert {key: set(releases) for key, releases in results.items()} == {
+        key: wrote[key[1]].intersection(message.split()) for key, message in LISTED.items()
     }
     assert counts.total() >= 1066
     assert counts[SAME] >= 903

@@ -14,7 +14,7 @@ from torch_compat.policy import load_policy
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "fixtures" / "synthetic"
 MAKER: dict[str, Any] = runpy.run_path(str(FOLDER / "make.py"))
-MADE = {one.file: one for one in MAKER["archives"]()}
+MADE = {item.file: item for item in MAKER["archives"]()}
 ENTRIES = {entry.file: entry for entry in read_manifest(FOLDER / MANIFEST).fixtures}
 
 
@@ -41,5 +41,5 @@ def test_the_readme_accounts_for_it(name: str) -> None:
 
 def test_every_version_that_nobody_writes_is_stood_for() -> None:
     formats = load_policy(REPOSITORY / "policies" / "torch").formats
-    stood_for = {label for one in MADE.values() for label in one.formats}
+    stood_for = {label for item in MADE.values() for label in item.formats}
     assert {entry.label for entry in formats if entry.no_writer} <= stood_for <= {entry.label for entry in formats}

@@ -34,13 +34,13 @@ ALLOWED = {
 
 def dtypes_in(node: ast.AST) -> set[str]:
     """The dtypes that a literal names: as texts, as classes of storages, as words of c10, or as attributes of numpy."""
-    found = set()
+    results = set()
     for part in ast.walk(node):
         text = part.value if isinstance(part, ast.Constant) else part.attr if isinstance(part, ast.Attribute) else None
         if isinstance(text, str):
             known = NAMES.get(text) or WORDS.get(text) or CAFFE2.get(text) or ALIASES.get(text)
-            found |= {known} if known else set()
-    return found
+            results |= {known} if known else set()
+    return results
 
 
 def literals(source: str) -> Iterator[tuple[str, int, set[str]]]:
@@ -56,9 +56,9 @@ def literals(source: str) -> Iterator[tuple[str, int, set[str]]]:
         if place == "__all__":
             return
         if isinstance(node, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.DictComp | ast.Match):
-            found = dtypes_in(node)
-            if len(found) > MOST:
-                yield place, getattr(node, "lineno", 0), found
+            result = dtypes_in(node)
+            if len(result) > MOST:
+                yield place, getattr(node, "lineno", 0), result
                 return
         for child in ast.iter_child_nodes(node):
             yield from walk(child, place)
@@ -76,10 +76,10 @@ def test_there_is_no_second_table_of_dtypes() -> None:
     wrong = []
     for path in SOURCES:
         name = path.relative_to(ROOT / "harness" / "torch_compat").as_posix()
-        for place, line, found in literals(path.read_text(encoding="utf-8")):
+        for place, line, result in literals(path.read_text(encoding="utf-8")):
             met.add((name, place))
             if (name, place) not in ALLOWED:
-                wrong.append(f"{name}:{line}: {place} names {', '.join(sorted(found))}; derive it from {TABLE}")
+                wrong.append(f"{name}:{line}: {place} names {', '.join(sorted(result))}; derive it from {TABLE}")
     assert wrong == []
     assert met == ALLOWED.keys()
 
@@ -99,8 +99,8 @@ def test_there_is_no_second_table_of_dtypes() -> None:
     ],
 )
 def test_a_second_table_would_be_noticed(planted: str) -> None:
-    ((_, _, found),) = literals(planted)
-    assert len(found) == 4
+    ((_, _, result),) = literals(planted)
+    assert len(result) == 4
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def evidence() -> Evidence:
 
 
 def test_each_is_judged_against_enough_releases_and_none_is_unclear(evidence: Evidence) -> None:
-    found = rows(evidence, evidence.as_of)
-    assert len(found) >= DEPRECATIONS
-    for row in found:
+    result = rows(evidence, evidence.as_of)
+    assert len(result) >= DEPRECATIONS
+    for row in result:
         assert len(row.states) >= READERS, row.history.deprecation.id
         assert row.verdict is not TimelineState.CANNOT_TELL, row.why
 
@@ -53,8 +53,8 @@ def test_no_day_of_ten_years_gives_an_alarm() -> None:
     bad = {
         (name, what)
         for _, day in sweep(everything, FIRST, LAST)
-        for name, found in (("broken", day.broken - day.waived), ("missing", day.missing), ("expired", day.expired))
-        for what in found
+        for name, result in (("broken", day.broken - day.waived), ("missing", day.missing), ("expired", day.expired))
+        for what in result
     }
     assert bad == set()
 
@@ -65,11 +65,11 @@ def test_judging_any_day_of_change_gives_none_either(evidence: Evidence) -> None
     )
     for day in days[:: max(1, len(days) // 6)]:
         report = judge_deprecations(replace(evidence, as_of=day))
-        assert [one.id for one in report.findings if one.verdict is Verdict.FAIL] == [], day
+        assert [finding.id for finding in report.findings if finding.verdict is Verdict.FAIL] == [], day
 
 
 def test_a_profile_asks_for_more(evidence: Evidence) -> None:
-    (strict,) = (one for one in evidence.policy.profiles if one.id == "strict")
+    (strict,) = (profile for profile in evidence.policy.profiles if profile.id == "strict")
     broken = [
         sum(row.verdict is TimelineState.BROKEN for row in rows(evidence, evidence.as_of, policy))
         for policy in (evidence.policy, evidence.policy.under(strict))
@@ -79,4 +79,4 @@ def test_a_profile_asks_for_more(evidence: Evidence) -> None:
 
 def test_the_plans_are_ahead_of_the_evidence(evidence: Evidence) -> None:
     """A plan whose day is past is a release that the calendar lacks, or a plan that moved."""
-    assert all(one.date > evidence.as_of for one in evidence.policy.planned)
+    assert all(item.date > evidence.as_of for item in evidence.policy.planned)

@@ -31,8 +31,8 @@ class Block(NamedTuple):
 
 
 def blocks() -> Iterator[Block]:
-    for found in re.finditer(r"(?ms)^```([a-z ]+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8")):
-        yield Block(found[1], found[2])
+    for match in re.finditer(r"(?ms)^```([a-z ]+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8")):
+        yield Block(match[1], match[2])
 
 
 @pytest.fixture
@@ -58,19 +58,19 @@ def run(line: str, root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int,
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out + said.err
+    message = capsys.readouterr()
+    return int(ended.value.code or 0), message.out + message.err
 
 
 def with_body(text: str, body: str) -> str:
-    head, found, rest = text.rpartition(f'id = "{UPGRADER}"')
-    assert found
-    return head + found + re.sub(r"(?s)body = '''\n.*?'''", f"body = '''\n{body.rstrip()}'''", rest, count=1)
+    head, result, rest = text.rpartition(f'id = "{UPGRADER}"')
+    assert result
+    return head + result + re.sub(r"(?s)body = '''\n.*?'''", f"body = '''\n{body.rstrip()}'''", rest, count=1)
 
 
 def test_every_command_of_the_walk_through_does_what_the_page_says(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = root / "policies" / "torch" / "upgraders.toml"
-    said, commands = "", 0
+    message, commands = "", 0
     for block in blocks():
         if block.kind == "python body":
             table.write_text(with_body(table.read_text(encoding="utf-8"), block.text), encoding="utf-8")
@@ -79,9 +79,9 @@ def test_every_command_of_the_walk_through_does_what_the_page_says(root: Path, c
             assert "<replace this: " in path.read_text(encoding="utf-8")
             path.write_text(block.text, encoding="utf-8")
         elif block.kind == "text":
-            assert [line for line in block.text.splitlines() if line not in said] == []
+            assert [line for line in block.text.splitlines() if line not in message] == []
         elif block.kind in {"sh", "sh test"}:
-            said = ""
+            message = ""
             for line in block.text.splitlines():
                 command, _, note = line.partition("#")
                 wanted = int(note.removeprefix(" exits with ")) if note else 0
@@ -90,7 +90,7 @@ def test_every_command_of_the_walk_through_does_what_the_page_says(root: Path, c
                     assert f"recipes/{RECIPE}.py" in told, told  # the rest of this tree is empty, and red for its own reasons
                 else:
                     assert status == wanted, f"{line}\n{told}"
-                said += told
+                message += told
                 commands += 1
     assert commands >= 9
 

@@ -32,9 +32,9 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
     verdicts: dict[str, dict[str, Refusal | None]] = {}
     for fixture in corpus.fixtures.values():
         if fixture.family == "torch-save":
-            read: list[Unpickled] = [found for _, found in pickles(corpus.path(fixture), fixture.container)]
-            said = refusals(read, restricted, container=fixture.container)
-            verdicts[fixture.id] = dict(zip(rules, said, strict=True))
+            read: list[Unpickled] = [result for _, result in pickles(corpus.path(fixture), fixture.container)]
+            text = refusals(read, restricted, container=fixture.container)
+            verdicts[fixture.id] = dict(zip(rules, text, strict=True))
     compared = refused = 0
     first: set[str] = set()
     for observed in readers_of(REPOSITORY).values():
@@ -63,7 +63,7 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
 
 
 def test_no_release_refuses_what_the_machine_does_not_note() -> None:
-    assert all(one.opcodes >= CORE for one in packaged_rules().weights_only.values())
+    assert all(item.opcodes >= CORE for item in packaged_rules().weights_only.values())
 
 
 def test_a_pickle_of_plain_values_is_taken_by_every_release() -> None:

@@ -64,7 +64,7 @@ def writes(source: str) -> list[str]:
 
 def _writes(call: ast.Call) -> bool:
     modes = [*call.args, *(word.value for word in call.keywords if word.arg == "mode")]
-    writing = any(isinstance(one, ast.Constant) and isinstance(one.value, str) and _is_mode(one.value) for one in modes)
+    writing = any(isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _is_mode(mode.value) for mode in modes)
     if isinstance(call.func, ast.Name):
         return call.func.id == "open" and writing
     if not isinstance(call.func, ast.Attribute):
@@ -105,7 +105,7 @@ def test_a_call_that_writes_is_seen(source: str, found: int) -> None:
     assert len(writes(source)) == found
 
 
-@pytest.mark.parametrize("path", [one for one in SOURCES if one not in ELSEWHERE])
+@pytest.mark.parametrize("path", [source for source in SOURCES if source not in ELSEWHERE])
 def test_files_of_a_tree_are_written_at_one_gate(path: str) -> None:
     assert writes((ROOT / path).read_text(encoding="utf-8")) == []
 

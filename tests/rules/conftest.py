@@ -181,41 +181,41 @@ class World:
         self.promise(rules=tuple(map(rule, names)))
 
     def recipe(self, name: str = "add", *, since: str = "1.0.0", until: str | None = None, lacking: str | None = None) -> Recipe:
-        made = Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", "torchscript", (), since, until, "so", lacking)
-        self.recipes[name] = made
-        return made
+        result = Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", "torchscript", (), since, until, "so", lacking)
+        self.recipes[name] = result
+        return result
 
     def fixture(self, version: str = "1.0.0", recipe: str = "add", **change: Any) -> Fixture:
         if recipe not in self.recipes:
             self.recipe(recipe)
         name = f"{recipe}.pt"
-        made = Fixture(
+        result = Fixture(
             version, recipe, digest(recipe), name, digest(version, recipe), 1000, "c" * 64, "writer", "2026-01-01", "torchscript",
             "zip", {"file-format": 1}, [], [], dict(NOTHING), "same",
         )  # fmt: skip
-        made = replace(made, **change)
-        self.fixtures.append(made)
-        return made
+        result = replace(result, **change)
+        self.fixtures.append(result)
+        return result
 
     def synthetic(self, *formats: str, recipe: str = "old", **change: Any) -> Synthetic:
         name = f"{recipe}.pt"
-        made = Synthetic(
+        result = Synthetic(
             SYNTHETIC, recipe, "", name, digest(recipe), 1000, "c" * 64, "writer", "2026-01-01", "torchscript",
             "zip", {"file-format": 1}, [], [], dict(NOTHING), "", list(formats), "",
         )  # fmt: skip
-        made = replace(made, **change)
-        self.fixtures.append(made)
-        return made
+        result = replace(result, **change)
+        self.fixtures.append(result)
+        return result
 
     def inability(self, version: str = "1.0.0", recipe: str = "add", message: str = "no such thing") -> NotWritable:
-        made = NotWritable(version, recipe, digest(recipe), "writer", "2026-01-01", "ImportError", message)
-        self.not_writable.append(made)
-        return made
+        result = NotWritable(version, recipe, digest(recipe), "writer", "2026-01-01", "ImportError", message)
+        self.not_writable.append(result)
+        return result
 
     def probe(self, name: str = "options") -> ProbeFile:
-        made = ProbeFile(name, Path(f"{name}.py"), digest(name), "An idea.")
-        self.probes.append(made)
-        return made
+        result = ProbeFile(name, Path(f"{name}.py"), digest(name), "An idea.")
+        self.probes.append(result)
+        return result
 
     # ---------------------------------------------------------------------------------------------------- what was seen
 
@@ -260,7 +260,7 @@ class World:
     # ---------------------------------------------------------------------------------------------------------- judging
 
     def evidence(self) -> Evidence:
-        versions = sorted({one.release for one in self.fixtures} | {one.release for one in self.not_writable})
+        versions = sorted({item.release for item in self.fixtures} | {writable.release for writable in self.not_writable})
         manifests = tuple(
             Manifest(
                 version,
@@ -272,7 +272,10 @@ class World:
         )
         corpus = Corpus(Path("fixtures"), tuple(self.recipes.values()), tuple(self.probes), manifests, tuple(self.damage))
         recorded, fresh = (
-            {name: replace(one, cells=dict(one.cells), probes=dict(one.probes)) for name, one in source.items()}
+            {
+                name: replace(character, cells=dict(character.cells), probes=dict(character.probes))
+                for name, character in source.items()
+            }
             for source in (self.recorded, self.fresh)
         )
         return Evidence(
@@ -290,14 +293,14 @@ class World:
 
     def judgements(self, name: str) -> list[Judgement]:
         """What one rule says, with the parameters that the policy gives it."""
-        entry = next((one for one in self.policy.rules if one.id == name), rule(name))
+        entry = next((item for item in self.policy.rules if item.id == name), rule(name))
         return list(judging._rule(entry).judge(self.evidence(), entry))
 
     def verdicts(self, name: str) -> dict[str, str]:
         """What one rule says of each subject, cells one by one: a verdict, and the kind of cause where there is one."""
-        found = [(subject, said(one)) for one in self.judgements(name) for subject in self.subjects(one)]
-        assert len(dict(found)) == len(found)
-        return dict(found)
+        results = [(subject, said(judgement)) for judgement in self.judgements(name) for subject in self.subjects(judgement)]
+        assert len(dict(results)) == len(results)
+        return dict(results)
 
     def subjects(self, judgement: Judgement) -> list[str]:
         """What a judgement is of, as people name it: each of its cells, where it is of cells."""
@@ -312,10 +315,10 @@ class World:
 
     def pairs(self) -> Counter[tuple[str, str]]:
         """How many pairs are observed and how many are not, by the fixture or reader that is named, and verdict."""
-        found: Counter[tuple[str, str]] = Counter()
-        for one in self.judgements("pairs-observed"):
-            found[one.subject, said(one)] += one.count
-        return found
+        results: Counter[tuple[str, str]] = Counter()
+        for judgement in self.judgements("pairs-observed"):
+            results[judgement.subject, said(judgement)] += judgement.count
+        return results
 
     def judge(self) -> Report:
         """What all rules of the policy say."""
@@ -324,9 +327,9 @@ class World:
 
 def observed(evidence: Evidence) -> dict[str, tuple[Cells, Reader]]:
     """Every cell by itself, by what people call it."""
-    found = [(cells, reader) for cells in evidence.cells for reader in evidence.readers.of(cells.readers)]
-    named = {cells.read_by(reader): (cells, reader) for cells, reader in found}
-    assert len(named) == len(found)
+    results = [(cells, reader) for cells in evidence.cells for reader in evidence.readers.of(cells.readers)]
+    named = {cells.read_by(reader): (cells, reader) for cells, reader in results}
+    assert len(named) == len(results)
     return named
 
 

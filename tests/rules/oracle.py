@@ -87,10 +87,10 @@ def facts(report: Report) -> dict[str, Any]:
         "not_checked": report.not_checked,
         "findings": [
             (
-                str(one.verdict), one.id, one.waiver, one.count, "" if one.rule == EXACT else one.cause, one.first_reader, one.readers, one.writers, one.smallest,
-                one.reproduce, one.families, one.options, one.bump,
+                str(finding.verdict), finding.id, finding.waiver, finding.count, "" if finding.rule == EXACT else finding.cause, finding.first_reader, finding.readers, finding.writers, finding.smallest,
+                finding.reproduce, finding.families, finding.options, finding.bump,
             )
-            for one in report.findings
+            for finding in report.findings
         ],
     }  # fmt: skip
 
@@ -137,7 +137,7 @@ class _Waiving:
             for index, part in enumerate(waiver.covers or ())
             if part.outcome == cell.outcome and self._boxed(part, cell) and (part.says or "") in cell.alone.message
         ]
-        named = [one for one in fitting if one[2].recipes is not None]
+        named = [item for item in fitting if item[2].recipes is not None]
         return named or fitting
 
     def _boxed(self, part: Covers, cell: Cell) -> bool:
@@ -189,7 +189,7 @@ class _Waiving:
 
     def _near(self, release: str) -> str:
         """The newest recorded release that is no newer; the oldest for those before it."""
-        older = [one for one in self.known if release != SYNTHETIC and Release(one) <= Release(release)]
+        older = [item for item in self.known if release != SYNTHETIC and Release(item) <= Release(release)]
         return SYNTHETIC if release == SYNTHETIC else [*self.known[:1], *older][-1] if self.known else ""
 
     def _before(self, release: str) -> str:
@@ -203,15 +203,17 @@ class _Waiving:
             return "overlapping"
         gone, corners = list(self._gone(waiver)), list(self._corners(waiver))
         newest = self.known[-1:] if self.policy.accepted is not None else self.policy.corpus.readers[-1:]
-        if (gone or corners) and any(self.policy.calendar[one].date > self.evidence.as_of for one in newest):
+        if (gone or corners) and any(self.policy.calendar[reader].date > self.evidence.as_of for reader in newest):
             return "later"
         if not self.covered[waiver.id] and not self.failing.get(waiver.id):
             return "unused"
         return "ended" if gone else "too wide" if corners else ""
 
     def _gone(self, waiver: Waiver) -> Iterator[tuple[str, str, str, str]]:
-        released = [one.release for source in (self.evidence.recorded, self.evidence.fresh) for one in source.values()]
-        released = [one for one in released if one in self.policy.calendar]
+        released = [
+            character.release for source in (self.evidence.recorded, self.evidence.fresh) for character in source.values()
+        ]
+        released = [release for release in released if release in self.policy.calendar]
         wrote = {fixture.release for fixture in self.evidence.corpus.fixtures.values()} - {SYNTHETIC}
         failing = self.failing.get(waiver.id, set()) | self.uncovered
         for name, options, recipe, writer, reader in self.lock:
@@ -219,11 +221,11 @@ class _Waiving:
                 continue
             if (options, recipe, writer, reader) not in failing:
                 yield options, recipe, writer, reader
-            later = [(writer, one) for one in released if self._near(one) == reader != writer]
+            later = [(writer, release) for release in released if self._near(release) == reader != writer]
             if writer != SYNTHETIC:
-                news = [one for one in wrote if self._near(one) == writer]
-                later += [(one, reader) for one in news if self.rank[reader] < self.rank[writer]]
-                later += [(one, one) for one in news if reader == writer]
+                news = [release for release in wrote if self._near(release) == writer]
+                later += [(new, reader) for new in news if self.rank[reader] < self.rank[writer]]
+                later += [(new, new) for new in news if reader == writer]
             for pair in later:
                 place = (options, recipe, *pair)
                 if {*pair} <= {*self.known, SYNTHETIC} or place not in self.seen or place in failing:
@@ -240,20 +242,28 @@ class _Waiving:
                 continue
             yield from {*(part.recipes or ())} - recipes
             asked = {reader.release for reader in self.evidence.readers}
-            readers, writers = tuple(one for one in self.policy.corpus.readers if one in asked), self.policy.corpus.writers
+            readers, writers = (
+                tuple(reader for reader in self.policy.corpus.readers if reader in asked),
+                self.policy.corpus.writers,
+            )
             of = {fixture.release for fixture in self.evidence.corpus.fixtures.values() if fixture.recipe in recipes}
             sides = [(part.readers, readers, readers, {cell.release for cell in cells})]
             if part.writers is not None:
                 sides.append(
-                    (part.writers, writers, tuple(one for one in writers if one in of), {cell.fixture.release for cell in cells})
+                    (
+                        part.writers,
+                        writers,
+                        tuple(writer for writer in writers if writer in of),
+                        {cell.fixture.release for cell in cells},
+                    )
                 )
-            for stated, every, able, found in sides:
+            for stated, every, able, result in sides:
                 for interval in stated.intervals:
-                    inside = [one for one in every if Release(one) in type(stated)([interval])]
-                    could = [one for one in able if Release(one) in type(stated)([interval])]
+                    inside = [item for item in every if Release(item) in type(stated)([interval])]
+                    could = [item for item in able if Release(item) in type(stated)([interval])]
                     ends = inside[:1] if interval.first is not None else []
                     ends = ends + (inside[-1:] if interval.last is not None else could[-1:])
-                    yield from ({*ends} - found) if inside else {"no such release"}
+                    yield from ({*ends} - result) if inside else {"no such release"}
 
 
 class _Oracle:
@@ -269,34 +279,34 @@ class _Oracle:
                 for options in self.policy.options:
                     for source, recorded in ((self.evidence.recorded, True), (self.evidence.fresh, False)):
                         reader = source.get(name)
-                        found = reader.cells.get((fixture.id, options.id)) if reader else None
-                        if reader is None or found is None or found.key != cell_key(fixture.subject, options.load.given()):
+                        result = reader.cells.get((fixture.id, options.id)) if reader else None
+                        if reader is None or result is None or result.key != cell_key(fixture.subject, options.load.given()):
                             continue
                         if reader.release in self.policy.calendar:
                             direction, others = (
                                 self._direction(fixture, reader.release),
-                                self._others(fixture, found, reader.release),
+                                self._others(fixture, result, reader.release),
                             )
-                            outcome = self.evidence.outcome(fixture, found, others=others)
-                            yield Cell(fixture, options, name, reader.release, found, outcome, direction, recorded, others)
+                            outcome = self.evidence.outcome(fixture, result, others=others)
+                            yield Cell(fixture, options, name, reader.release, result, outcome, direction, recorded, others)
                         break
 
     def _others(self, fixture: Fixture, observation: Observation, reader: str) -> tuple[tuple[str, str, str, str], ...]:
         """What the reader raised otherwise than the writer, and no wording has for the two of them."""
-        found = []
+        results = []
         for extent in observation.extent:
             for pair in extent["errors"] if extent["kind"] == "error" else ():
                 errors = [(kind.removeprefix("builtins."), alike(headline(text))) for kind, text in (pair[:2], pair[2:])]
                 worded = fixture.release != SYNTHETIC and any(
                     all(
-                        any(Release(release) in one.releases and one.says(*error) for one in wording.says)
+                        any(Release(release) in phrase.releases and phrase.says(*error) for phrase in wording.says)
                         for release, error in zip((fixture.release, reader), errors, strict=True)
                     )
                     for wording in self.policy.wordings
                 )
                 if errors[0] != errors[1] and not worded:
-                    found.append(tuple(pair))
-        return tuple(dict.fromkeys(found))
+                    results.append(tuple(pair))
+        return tuple(dict.fromkeys(results))
 
     def _direction(self, fixture: Fixture, release: str) -> str:
         if fixture.release == SYNTHETIC:
@@ -429,10 +439,10 @@ class _Oracle:
     def _begins(self, cell: Cell, kind: tuple[str, str]) -> tuple[str, str]:
         """The release where a cause begins, and how the id of a finding says so."""
         shown: dict[int, bool] = {}
-        for one in self.cells:
-            if (one.fixture.id, one.options.id) == (cell.fixture.id, cell.options.id):
-                same = one.outcome not in {Outcome.SAME, Outcome.CLOSE} and kind_of(one.alone) == kind
-                shown[self.rank[one.release]] = shown.get(self.rank[one.release], False) or same
+        for item in self.cells:
+            if (item.fixture.id, item.options.id) == (cell.fixture.id, cell.options.id):
+                same = item.outcome not in {Outcome.SAME, Outcome.CLOSE} and kind_of(item.alone) == kind
+                shown[self.rank[item.release]] = shown.get(self.rank[item.release], False) or same
         wrote = self.rank[cell.fixture.release]
         forward = cell.direction.startswith("forward")
         if forward:
@@ -466,29 +476,29 @@ class _Oracle:
         counts: Counter[str] = Counter()
         not_checked: Counter[tuple[str, str]] = Counter()
         groups: dict[tuple[Verdict, str, str], list[tuple[Said, str]]] = {}
-        for said in self._said():
-            verdict, waiver, told = said.verdict, "", said
-            if said.cause is not None and verdict in SHOWN:
-                name = f"{said.rule}:{said.cause.what.replace(' ', '-')}:{slug(said.cause.subject)}"
-                began = said.reader
-                if said.cell is not None:
-                    began, end = self._begins(said.cell, (said.cause.what, said.cause.subject))
-                    name += f"{said.cell.options_named}{end}"
+        for message in self._said():
+            verdict, waiver, told = message.verdict, "", message
+            if message.cause is not None and verdict in SHOWN:
+                name = f"{message.rule}:{message.cause.what.replace(' ', '-')}:{slug(message.cause.subject)}"
+                began = message.reader
+                if message.cell is not None:
+                    began, end = self._begins(message.cell, (message.cause.what, message.cause.subject))
+                    name += f"{message.cell.options_named}{end}"
                     if verdict is Verdict.FAIL:
-                        verdict, waiver, near = self.waiving.settle(said.cell)
+                        verdict, waiver, near = self.waiving.settle(message.cell)
                         if near:
-                            text = f"{said.cause.text} (the waiver {near} is for this, but it was accepted with another difference: {ACCEPT})"
-                            told = replace(said, cause=replace(said.cause, text=text))
+                            text = f"{message.cause.text} (the waiver {near} is for this, but it was accepted with another difference: {ACCEPT})"
+                            told = replace(message, cause=replace(message.cause, text=text))
                 groups.setdefault((verdict, name, waiver), []).append((told, began))
-            elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
-                not_checked[said.rule, said.cause.text] += 1
+            elif verdict is Verdict.NOT_CHECKED and message.cause is not None:
+                not_checked[message.rule, message.cause.text] += 1
             counts[str(verdict)] += 1
-        for one in self.policy.waivers:
-            what = self.waiving.inexact(one)
+        for entry in self.policy.waivers:
+            what = self.waiving.inexact(entry)
             counts[str(Verdict.NO_PROMISE if what == "later" else Verdict.FAIL if what else Verdict.PASS)] += 1
             if what and what != "later":
-                name = f"{EXACT}:{what.replace(' ', '-')}:{one.id}"
-                groups[Verdict.FAIL, name, ""] = [(Said(EXACT, Verdict.FAIL, one.id, Cause(what, one.id, "")), "")]
+                name = f"{EXACT}:{what.replace(' ', '-')}:{entry.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said(EXACT, Verdict.FAIL, entry.id, Cause(what, entry.id, "")), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         if self.policy.wordings:
             empty.append(
@@ -496,7 +506,7 @@ class _Oracle:
             )
         counts["not-checked"] += sum(count for _, _, count in empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED]
-        found = sorted(
+        results = sorted(
             groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1].partition(":")[0], item[0][1], item[0][2])
         )
         outcomes: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
@@ -507,11 +517,11 @@ class _Oracle:
             "counts": {verdict: count for verdict, count in counts.items() if count},
             "outcomes": outcomes,
             "not_checked": (*sorted((rule, why, count) for (rule, why), count in not_checked.items()), *empty),
-            "findings": [self._finding(*key, members) for key, members in found],
+            "findings": [self._finding(*key, members) for key, members in results],
         }
 
     def _selecting_nothing(self) -> Iterator[str]:
-        selected = {said.rule for said in self._said()} | ({"waivers-exact"} if self.policy.waivers else set())
+        selected = {message.rule for message in self._said()} | ({"waivers-exact"} if self.policy.waivers else set())
         for entry in self.policy.rules:
             if entry.id not in selected and entry.id != "waivers-exact":
                 if entry.id == "pairs-observed" and not self.fixtures:
@@ -519,16 +529,16 @@ class _Oracle:
                 yield entry.id
 
     def _finding(self, verdict: Verdict, name: str, waiver: str, members: list[tuple[Said, str]]) -> tuple[Any, ...]:
-        smallest = min((said for said, _ in members), key=self._size)
+        smallest = min((message for message, _ in members), key=self._size)
         assert smallest.cause is not None
         subject, reproduce, options = smallest.subject, "torch-compat judge", ""
         if smallest.cell is not None:
             subject, options = smallest.cell.fixture.id, smallest.cell.options.id
             named = "" if options == "default" else f" --options {options}"
             reproduce = f"torch-compat observe --reader torch-{smallest.cell.release} --fixture {subject}{named} --show"
-        cells = [said.cell for said, _ in members if said.cell is not None]
+        cells = [message.cell for message, _ in members if message.cell is not None]
         readers, writers = (
-            {said.reader for said, _ in members if said.reader in self.rank},
+            {message.reader for message, _ in members if message.reader in self.rank},
             {cell.fixture.release for cell in cells},
         )
         bumps = {self._bump(cell) for cell in cells}
@@ -538,7 +548,7 @@ class _Oracle:
             tuple(sorted({cell.fixture.family for cell in cells})), options, bumps.pop() if len(bumps) == 1 else "",
         )  # fmt: skip
 
-    def _size(self, said: Said) -> tuple[int, int, str]:
-        if said.cell is None:
-            return (0, self.rank.get(said.reader, 0), said.subject)
-        return (said.cell.fixture.size, self.rank[said.cell.release], said.cell.fixture.id)
+    def _size(self, message: Said) -> tuple[int, int, str]:
+        if message.cell is None:
+            return (0, self.rank.get(message.reader, 0), message.subject)
+        return (message.cell.fixture.size, self.rank[message.cell.release], message.cell.fixture.id)

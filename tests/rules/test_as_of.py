@@ -59,8 +59,8 @@ def test_a_release_must_have_read_everything_from_its_day_on(world: World, days:
 def test_a_release_must_have_written_every_recipe_from_its_day_on(world: World, days: int, verdict: str) -> None:
     world.fixture()
     world.promise(corpus=CorpusScope(writers=("1.0.0", "2.0.0"), readers=("1.0.0",)))
-    found = on(world, DATES["2.0.0"] + days * DAY).verdicts("recipes-written")
-    assert found["torch-2.0.0/add"] == verdict
+    result = on(world, DATES["2.0.0"] + days * DAY).verdicts("recipes-written")
+    assert result["torch-2.0.0/add"] == verdict
 
 
 def test_a_waiver_of_what_has_not_happened_yet_is_not_unused(world: World) -> None:
@@ -68,7 +68,7 @@ def test_a_waiver_of_what_has_not_happened_yet_is_not_unused(world: World) -> No
     world.promise(waivers=(waiver(findings=("deprecations-timeline:too-early:a/removed@2.0.0",)),))
     world.observe(world.fixture(), "1.0.0")
     counts = [on(world, DATES["2.0.0"] + days * DAY).judge().counts for days in (-1, 0)]
-    assert [one["fail"] for one in counts] == [0, 1]  # type: ignore[index]
+    assert [count["fail"] for count in counts] == [0, 1]  # type: ignore[index]
 
 
 # ----------------------------------------------------------------------------------------------------------------- sweeps
@@ -82,12 +82,12 @@ def test_a_sweep_finds_what_is_missing_on_each_day(world: World) -> None:
     entry = file_format(2).model_copy(update={"written_from": Milestone(release="2.0.0")})
     world.promise(formats=(file_format(1), entry), waivers=(waiver(findings=("a",), expires=DATES["1.1.0"]),))
     world.observe(world.fixture(), "1.0.0")
-    found = swept(world)
-    before, late = found.at(DATES["1.0.0"]), found.at(DATES["2.0.0"])
+    result = swept(world)
+    before, late = result.at(DATES["1.0.0"]), result.at(DATES["2.0.0"])
     assert (before.missing, before.expired) == (frozenset(), frozenset())
-    assert found.at(DATES["1.1.0"] - DAY).expired == frozenset()
-    assert found.at(DATES["1.1.0"]).expired == {"known"}
-    assert found.at(DATES["2.0.0"] - DAY).missing == frozenset()
+    assert result.at(DATES["1.1.0"] - DAY).expired == frozenset()
+    assert result.at(DATES["1.1.0"]).expired == {"known"}
+    assert result.at(DATES["2.0.0"] - DAY).missing == frozenset()
     assert late.missing == {"file-format 2", "observations of torch-2.0.0"}
 
 
@@ -107,5 +107,5 @@ def test_days_of_which_the_same_can_be_said_are_put_together(world: World) -> No
     together = list(spans(evidence, first, last))
     assert len(days) == (last - first).days + 1
     assert [(start, end) for start, end, _ in together] == [(first, DATES["2.0.0"] - DAY), (DATES["2.0.0"], last)]
-    for start, end, found in together:
-        assert all(replace(one, day=found.day) == found for day, one in days if start <= day <= end)
+    for start, end, result in together:
+        assert all(replace(item, day=result.day) == result for day, item in days if start <= day <= end)

@@ -66,9 +66,9 @@ def test_writers_wait_for_readers(read: Milestone, written: Milestone, verdict: 
 
 def test_it_says_how_many_days_are_missing(world: World) -> None:
     bump(world, Milestone(release="1.1.0"), Milestone(release="1.1.1"))
-    (found,) = world.judgements(NAME)
-    assert found.cause is not None
-    assert found.cause.text.endswith(
+    (result,) = world.judgements(NAME)
+    assert result.cause is not None
+    assert result.cause.text.endswith(
         "readers support it from 2020-06-01, but writers already write it from 2020-06-10, 5 days too early"
     )
 

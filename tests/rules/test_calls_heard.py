@@ -20,7 +20,7 @@ NEW = ("UserWarning", "it is odd")
 
 
 def raised(message: str, kind: str = "builtins.RuntimeError", *warnings: tuple[str, str]) -> dict[str, Any]:
-    turn = {"error": {"stage": "call", "type": kind, "message": message}, "warnings": [list(one) for one in warnings]}
+    turn = {"error": {"stage": "call", "type": kind, "message": message}, "warnings": [list(warning) for warning in warnings]}
     return {"calls": [{"first": turn, "second": turn}], "state": None, "state_after": None}
 
 
@@ -29,16 +29,16 @@ def observe(
 ) -> Fixture:
     """What a reader of today puts down."""
     fixture = world.fixture(writer, golden=golden)
-    found = compare(golden, got, hear=True)
-    outcome = {"same": "same", "differs": "different"}[found.result]
+    result = compare(golden, got, hear=True)
+    outcome = {"same": "same", "differs": "different"}[result.result]
     facts: dict[str, Any] = {
-        "heard": found.heard,
-        "said": found.said,
-        "extent": found.extent,
-        "count": found.count,
-        "differences": found.differences,
+        "heard": result.heard,
+        "said": result.said,
+        "extent": result.extent,
+        "count": result.count,
+        "differences": result.differences,
     }
-    world.observe(fixture, reader, outcome, **facts, departures=departures(golden, got) if found.count else (), **more)
+    world.observe(fixture, reader, outcome, **facts, departures=departures(golden, got) if result.count else (), **more)
     return fixture
 
 
@@ -61,8 +61,8 @@ def test_two_errors_are_the_same_if_class_and_text_agree(message: str, kind: str
     observe(world, raised("no such size 3"), raised(message, kind))
     (cells,) = world.evidence().cells
     assert cells.outcome == outcome
-    said = "pass" if outcome == "same" else "fail: different"
-    assert list(world.verdicts("newer-computes").values()) == [said]
+    text = "pass" if outcome == "same" else "fail: different"
+    assert list(world.verdicts("newer-computes").values()) == [text]
     assert list(world.verdicts("calls-heard").values()) == ["pass"]
 
 
@@ -112,7 +112,8 @@ def test_warnings_of_calls_are_held_against_policy_whatever_the_writer_said(
     assert (
         list(
             dict.fromkeys(
-                f"{one.verdict}{f': {one.cause.what}' if one.cause else ''}" for one in world.judgements("warnings-expected")
+                f"{judgement.verdict}{f': {judgement.cause.what}' if judgement.cause else ''}"
+                for judgement in world.judgements("warnings-expected")
             )
         )
         == verdicts

@@ -66,10 +66,12 @@ def test_together_they_leave_no_cell_without_a_judgement(outcome: str, world: Wo
         fixture = world.fixture(writer)
         for reader in ("1.0.0", "1.1.0", "1.1.1", "2.0.0"):
             world.observe(fixture, reader, outcome)
-    judged = [one for name in SAYS for one in world.verdicts(name)]
+    judged = [verdict for name in SAYS for verdict in world.verdicts(name)]
     assert set(judged) == set(observed(world.evidence()))
-    twice = {one for one in judged if judged.count(one) > 1}  # a newer reader that loads is also asked what it computes
-    assert all(judged.count(one) <= 2 for one in twice)
+    twice = {
+        verdict for verdict in judged if judged.count(verdict) > 1
+    }  # a newer reader that loads is also asked what it computes
+    assert all(judged.count(verdict) <= 2 for verdict in twice)
     assert twice <= world.verdicts("newer-computes").keys()
 
 
@@ -90,8 +92,8 @@ def test_a_refusal_may_be_expected_of_a_set_of_options(name: str, world: World) 
 def test_the_window_is_policy_and_holds_its_last_day(days: int, name: str, world: World) -> None:
     world.promise(forward_window_days=days)
     world.observe(world.fixture("1.1.1"), "1.1.0", "different")
-    asked = {one: world.verdicts(one) for one in SAYS}
-    assert {one for one, found in asked.items() if found} == {name}
+    asked = {item: world.verdicts(item) for item in SAYS}
+    assert {item for item, result in asked.items() if result} == {name}
 
 
 @pytest.mark.parametrize("own", ["1.1.0", "1.1.1"])
@@ -121,8 +123,8 @@ def test_a_crash_while_calling_is_a_matter_of_computing(world: World) -> None:
 
 
 def cause(world: World, name: str = "newer-computes") -> tuple[str, str]:
-    (found,) = [one.cause for one in world.judgements(name) if one.cause]
-    return found.subject, found.text
+    (result,) = [judgement.cause for judgement in world.judgements(name) if judgement.cause]
+    return result.subject, result.text
 
 
 def test_an_error_is_its_own_cause(world: World) -> None:
@@ -167,9 +169,9 @@ def test_a_cause_without_a_message_is_the_recipe(world: World) -> None:
 )  # fmt: skip
 def test_a_difference_in_words(differences: tuple[Difference, ...], text: str, world: World) -> None:
     world.observe(world.fixture(), "2.0.0", "different", differences=differences)
-    found = cause(world)
-    assert found[0] == "add"
-    assert text in found[1]
+    result = cause(world)
+    assert result[0] == "add"
+    assert text in result[1]
 
 
 def test_an_unstable_cell_says_both(world: World) -> None:

@@ -19,7 +19,7 @@ FIRST = Milestone(release="1.0.0")
 
 
 def texts(world: World, name: str) -> list[str]:
-    return [one.cause.text for one in world.judgements(name) if one.cause]
+    return [judgement.cause.text for judgement in world.judgements(name) if judgement.cause]
 
 
 # ------------------------------------------------------------------------------------------------------ fixtures-frozen

@@ -31,19 +31,19 @@ def evidence(
 ) -> Evidence:
     """Evidence in which 2.0.0 was asked, and asked again where ``fresh``; it says the given things the last time."""
     recorded = world.reader("2.0.0")
-    one = DeprecationObservation("old", deprecation_key(PROBE.sha256, recorded), WARNED, Use("worked"), ())
-    last = replace(one, key=key or one.key, deprecated=deprecated, docs=docs)
-    recorded.deprecations["old"] = one if fresh else last
+    item = DeprecationObservation("old", deprecation_key(PROBE.sha256, recorded), WARNED, Use("worked"), ())
+    last = replace(item, key=key or item.key, deprecated=deprecated, docs=docs)
+    recorded.deprecations["old"] = item if fresh else last
     if fresh:
         world.reader("2.0.0", fresh=True).deprecations["old"] = last
-    found = world.evidence()
-    return replace(found, corpus=replace(found.corpus, deprecations=(PROBE,)))
+    result = world.evidence()
+    return replace(result, corpus=replace(result.corpus, deprecations=(PROBE,)))
 
 
 def test_the_answer_to_the_probe_as_it_is_counts(world: World) -> None:
-    found = evidence(world).deprecations
-    assert {name: list(by_release) for name, by_release in found.items()} == {"old": ["2.0.0"]}
-    assert found["old"]["2.0.0"].deprecated == WARNED
+    result = evidence(world).deprecations
+    assert {name: list(by_release) for name, by_release in result.items()} == {"old": ["2.0.0"]}
+    assert result["old"]["2.0.0"].deprecated == WARNED
 
 
 def test_the_answer_to_another_text_of_the_probe_does_not(world: World) -> None:
@@ -51,23 +51,23 @@ def test_the_answer_to_another_text_of_the_probe_does_not(world: World) -> None:
 
 
 def test_a_fresh_answer_counts_where_none_is_recorded(world: World) -> None:
-    found = evidence(world, fresh=True)
-    del found.recorded["torch-2.0.0"].deprecations["old"]
-    assert list(found.deprecations["old"]) == ["2.0.0"]
+    result = evidence(world, fresh=True)
+    del result.recorded["torch-2.0.0"].deprecations["old"]
+    assert list(result.deprecations["old"]) == ["2.0.0"]
 
 
 def test_the_probe_is_part_of_what_is_judged(world: World) -> None:
-    found = evidence(world)
-    changed = replace(found, corpus=replace(found.corpus, deprecations=(replace(PROBE, since="1.1.0"),)))
-    assert changed.digest != found.digest
+    result = evidence(world)
+    changed = replace(result, corpus=replace(result.corpus, deprecations=(replace(PROBE, since="1.1.0"),)))
+    assert changed.digest != result.digest
 
 
 def test_an_answer_to_a_probe_that_is_gone_is_a_stray(world: World) -> None:
-    found = evidence(world)
-    without = replace(found, corpus=replace(found.corpus, deprecations=()))
-    said = {one.subject: one for one in pairs_observed.judge(without, rule("pairs-observed"))}
-    assert str(said["old used in torch-2.0.0"].verdict) == "fail"
-    assert "old used in torch-2.0.0" not in {one.subject for one in pairs_observed.judge(found, rule("pairs-observed"))}
+    result = evidence(world)
+    without = replace(result, corpus=replace(result.corpus, deprecations=()))
+    messages = {item.subject: item for item in pairs_observed.judge(without, rule("pairs-observed"))}
+    assert str(messages["old used in torch-2.0.0"].verdict) == "fail"
+    assert "old used in torch-2.0.0" not in {item.subject for item in pairs_observed.judge(result, rule("pairs-observed"))}
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,16 @@ def test_an_answer_to_a_probe_that_is_gone_is_a_stray(world: World) -> None:
     ],
 )
 def test_a_fresh_answer_against_the_recorded_one(change: dict[str, object], verdict: str, world: World) -> None:
-    found = evidence(world, fresh=True, **change)  # type: ignore[arg-type]
-    (said,) = [one for one in observations_reproduce.judge(found, rule("observations-reproduce")) if "used again" in one.subject]
-    assert str(said.verdict) == verdict
-    assert said.cause is None or "the record" in said.cause.text
+    result = evidence(world, fresh=True, **change)  # type: ignore[arg-type]
+    (message,) = [
+        item for item in observations_reproduce.judge(result, rule("observations-reproduce")) if "used again" in item.subject
+    ]
+    assert str(message.verdict) == verdict
+    assert message.cause is None or "the record" in message.cause.text
 
 
 def test_answers_to_two_texts_of_a_probe_are_not_compared(world: World) -> None:
-    found = evidence(world, fresh=True, key="0" * 20, deprecated=Use("worked"))
+    result = evidence(world, fresh=True, key="0" * 20, deprecated=Use("worked"))
     assert [
-        one for one in observations_reproduce.judge(found, rule("observations-reproduce")) if "used again" in one.subject
+        item for item in observations_reproduce.judge(result, rule("observations-reproduce")) if "used again" in item.subject
     ] == []

@@ -62,9 +62,9 @@ def _digest(world: World, fixture: Fixture, seen: Observation) -> str:
     reader.cells[fixture.id, "default"] = seen
     evidence = world.evidence()
     (cells,) = evidence.cells
-    found = Differences(evidence).digest(cells)
-    assert len(found) == DIGITS
-    return found
+    outcome = Differences(evidence).digest(cells)
+    assert len(outcome) == DIGITS
+    return outcome
 
 
 def computed(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def test_another_difference_has_another_digest(name: str) -> None:
 
 
 def test_the_other_ones_differ_among_each_other() -> None:
-    assert len({digest_of(one) for one in OTHER.values()}) == len(OTHER)
+    assert len({digest_of(item) for item in OTHER.values()}) == len(OTHER)
 
 
 def test_the_last_bits_within_a_tolerance_are_no_part_of_it() -> None:
@@ -111,8 +111,8 @@ def test_what_is_disregarded_is_no_part_of_it() -> None:
 
 
 def test_where_in_memory_a_tensor_lies_is_no_part_of_it() -> None:
-    one, other = (computed(call(floats(1.0, 9.0, shape=[1, 2], storage=at, offset=at)), call(floats(3.0))) for at in (0, 7))
-    assert digest_of(one) == digest_of(other)
+    item, other = (computed(call(floats(1.0, 9.0, shape=[1, 2], storage=at, offset=at)), call(floats(3.0))) for at in (0, 7))
+    assert digest_of(item) == digest_of(other)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_values_behind_another_dtype_or_shape_are_a_part_of_it(one: dict[str, An
 
 def test_values_behind_another_type_or_other_keys_are_a_part_of_it() -> None:
     for wrap in (lambda value: {"tuple": [value]}, lambda value: [value, value], lambda value: {"dict": [["k", value]]}):
-        one, other = (computed(call(wrap(floats(value, 2.0))), call(floats(3.0))) for value in (1.0, 5.0))
-        assert digest_of(one) != digest_of(other)
+        item, other = (computed(call(wrap(floats(value, 2.0))), call(floats(3.0))) for value in (1.0, 5.0))
+        assert digest_of(item) != digest_of(other)
     golden = result(call({"dict": [["a", floats(1.0)], ["b", floats(2.0)]]}))
     lost = [computed(call({"dict": [["a", floats(value)]]})) for value in (1.0, 5.0)]
     assert digest_of(lost[0], golden) != digest_of(lost[1], golden)
@@ -140,8 +140,8 @@ def test_values_behind_another_type_or_other_keys_are_a_part_of_it() -> None:
 
 def test_what_a_call_gives_that_was_to_raise_is_a_part_of_it() -> None:
     golden = result(failure("negative"), call(floats(1.0)))
-    one, other = (computed(call(floats(value)), call(floats(9.0))) for value in (1.0, 5.0))
-    assert digest_of(one, golden) != digest_of(other, golden)
+    item, other = (computed(call(floats(value)), call(floats(9.0))) for value in (1.0, 5.0))
+    assert digest_of(item, golden) != digest_of(other, golden)
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_what_a_call_gives_that_was_to_raise_is_a_part_of_it() -> None:
     ],
 )
 def test_of_errors_it_has_the_class_and_what_does_not_vary_in_the_text(message: str, kind: str, same: bool) -> None:
-    refused = [digest_of({"result": failure(*one)}) for one in ((ERROR["message"], ERROR["type"]), (message, kind))]
+    refused = [digest_of({"result": failure(*item)}) for item in ((ERROR["message"], ERROR["type"]), (message, kind))]
     raised = [
-        digest_of(computed(failure(*one), call(floats(3.0)))) for one in ((ERROR["message"], ERROR["type"]), (message, kind))
+        digest_of(computed(failure(*item), call(floats(3.0)))) for item in ((ERROR["message"], ERROR["type"]), (message, kind))
     ]
     assert (refused[0] == refused[1], raised[0] == raised[1]) == (same, same)
 
@@ -174,11 +174,11 @@ def test_of_errors_it_has_the_class_and_what_does_not_vary_in_the_text(message: 
     ],
 )
 def test_of_a_death_it_has_the_stage_the_signal_and_the_last_words(stage: str, signal: str, said: str, same: bool) -> None:
-    one, other = (
+    item, other = (
         digest_of({"crashed": {"stage": at, "signal": of, "said": words}})
         for at, of, words in (("load", "SIGABRT", "what():  gone 1\n"), (stage, signal, said))
     )
-    assert (one == other) is same
+    assert (item == other) is same
 
 
 def test_a_time_out_has_its_stage() -> None:
@@ -188,9 +188,9 @@ def test_a_time_out_has_its_stage() -> None:
 def unstable(*both: dict[str, Any]) -> str:
     world = World()
     fixture = world.fixture(golden=GOLDEN, calls=[{}, {}])
-    one, other = (observation(Task(fixture, _path(), world.policy.options[0]), reply) for reply in both)
+    item, other = (observation(Task(fixture, _path(), world.policy.options[0]), reply) for reply in both)
     key = world.observe(fixture, "2.0.0").key
-    return _digest(world, fixture, Observation(fixture.id, "default", key, "unstable", both=(one, other)))
+    return _digest(world, fixture, Observation(fixture.id, "default", key, "unstable", both=(item, other)))
 
 
 def test_what_varies_has_its_places_and_no_values() -> None:
@@ -206,7 +206,7 @@ def test_without_departures_what_was_recorded_of_the_differences_counts() -> Non
     world = World()
     fixture = world.fixture()
     facts = {name: world.observe(fixture, "2.0.0", name) for name in FACTS if name not in {"same", "close"}}
-    assert len({_digest(world, fixture, one) for one in facts.values()}) == len(facts)
+    assert len({_digest(world, fixture, fact) for fact in facts.values()}) == len(facts)
     changed = world.observe(fixture, "2.0.0", "different", digest="3" * 16)
     assert _digest(world, fixture, changed) != _digest(world, fixture, facts["different"])
 
@@ -230,6 +230,6 @@ def test_what_is_digested_once_is_told_apart_by_all_that_it_rests_on() -> None:
         reader.cells[fixture.id, "default"] = replace(seen, fixture=fixture.id, key=key)
     evidence = world.evidence()
     digests = Differences(evidence)
-    found = {cells.fixture.recipe: digests.digest(cells) for cells in evidence.cells}
-    assert found["mul"] == found["sub"]
-    assert len({found["mul"], found["div"], found["pow"]}) == 3  # another golden, and what a family is not held to
+    results = {cells.fixture.recipe: digests.digest(cells) for cells in evidence.cells}
+    assert results["mul"] == results["sub"]
+    assert len({results["mul"], results["div"], results["pow"]}) == 3  # another golden, and what a family is not held to

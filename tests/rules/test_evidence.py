@@ -37,8 +37,8 @@ REASON = "so"
 )
 def test_direction(writer: str, reader: str, direction: str, world: World) -> None:
     world.observe(world.fixture(writer), reader)
-    ((cells, found),) = observed(world.evidence()).values()
-    assert (cells.direction, found.release, found.name) == (direction, reader.partition("+")[0], f"torch-{reader}")
+    ((cells, result),) = observed(world.evidence()).values()
+    assert (cells.direction, result.release, result.name) == (direction, reader.partition("+")[0], f"torch-{reader}")
 
 
 def test_an_observation_under_another_key_does_not_count(world: World) -> None:
@@ -80,8 +80,8 @@ def test_the_recorded_observation_counts_before_a_fresh_one(world: World) -> Non
     world.observe(fixture, "2.0.0", "same")
     world.observe(fixture, "2.0.0", "different", fresh=True)
     world.observe(fixture, "1.1.0", "refused", fresh=True)
-    found = {reader.name: (cells.outcome, reader.recorded) for cells, reader in observed(world.evidence()).values()}
-    assert found == {"torch-2.0.0": ("same", True), "torch-1.1.0": ("refused", False)}
+    results = {reader.name: (cells.outcome, reader.recorded) for cells, reader in observed(world.evidence()).values()}
+    assert results == {"torch-2.0.0": ("same", True), "torch-1.1.0": ("refused", False)}
 
 
 def test_a_fresh_observation_counts_where_the_recorded_one_is_of_something_else(world: World) -> None:
@@ -107,10 +107,11 @@ def test_readers_that_did_the_same_are_seen_at_once_in_each_direction(world: Wor
     for version in ("1.0.0", "1.1.0", "1.1.1", "2.0.0"):
         world.observe(fixture, version, "same" if version == "1.1.0" else "refused")
     evidence = world.evidence()
-    found = [
-        (cells.outcome, cells.direction, [one.release for one in evidence.readers.of(cells.readers)]) for cells in evidence.cells
+    results = [
+        (cells.outcome, cells.direction, [item.release for item in evidence.readers.of(cells.readers)])
+        for cells in evidence.cells
     ]
-    assert sorted(found) == [
+    assert sorted(results) == [
         ("refused", "backward", ["1.1.1", "2.0.0"]),
         ("refused", "forward", ["1.0.0"]),
         ("same", "own", ["1.1.0"]),
@@ -130,8 +131,8 @@ def test_one_line_names_a_reader_once(world: World) -> None:
     for fresh in (False, True):
         world.observe(fixture, "2.0.0", fresh=fresh)
     world.observe(fixture, "1.1.0", key="0" * 20)
-    ((_, _, found),) = world.evidence().lines()
-    assert [bits for _, bits in found] == [0b010]  # of 1.1.0, of 2.0.0 as recorded, and of 2.0.0 just now
+    ((_, _, result),) = world.evidence().lines()
+    assert [bits for _, bits in result] == [0b010]  # of 1.1.0, of 2.0.0 as recorded, and of 2.0.0 just now
 
 
 # ------------------------------------------------------------------------------------------------------------- outcomes
@@ -183,8 +184,12 @@ def test_what_is_small_is_within_its_relative_bound_too(
     expected: tuple[float, ...], got: tuple[float, ...], outcome: str, world: World
 ) -> None:
     fixture = world.fixture(golden=tensor(*expected))
-    found = compare(fixture.golden, tensor(*got))
-    facts: dict[str, Any] = {"extent": found.extent, "count": found.count, "departures": departures(fixture.golden, tensor(*got))}
+    result = compare(fixture.golden, tensor(*got))
+    facts: dict[str, Any] = {
+        "extent": result.extent,
+        "count": result.count,
+        "departures": departures(fixture.golden, tensor(*got)),
+    }
     world.observe(fixture, "2.0.0", "different", **facts)
     (cell,) = world.evidence().cells
     assert cell.outcome == outcome

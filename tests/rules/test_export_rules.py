@@ -45,17 +45,17 @@ def spoilt(evidence: Evidence, folder: Path, name: str, old: str, new: str) -> E
 
 
 def strictly(evidence: Evidence) -> Evidence:
-    (profile,) = [one for one in evidence.policy.profiles if one.exported]
+    (profile,) = [item for item in evidence.policy.profiles if item.exported]
     return replace(evidence, policy=evidence.policy.under(profile))
 
 
 def judged(evidence: Evidence, rule: str) -> list[Judgement]:
-    (entry,) = [one for one in evidence.policy.rules if one.id == rule]
+    (entry,) = [item for item in evidence.policy.rules if item.id == rule]
     return list(RULES[rule].judge(evidence, entry))
 
 
 def failed(evidence: Evidence, rule: str) -> set[str]:
-    return {one.subject for one in judged(evidence, rule) if one.verdict is Verdict.FAIL}
+    return {item.subject for item in judged(evidence, rule) if item.verdict is Verdict.FAIL}
 
 
 def exports_of(evidence: Evidence) -> RecordedExports:
@@ -65,13 +65,13 @@ def exports_of(evidence: Evidence) -> RecordedExports:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_what_pytorch_promises_holds_and_everything_was_asked(evidence: Evidence, rule: str) -> None:
-    verdicts = {one.verdict for one in judged(evidence, rule)}
+    verdicts = {item.verdict for item in judged(evidence, rule)}
     assert Verdict.PASS in verdicts
     assert verdicts <= {Verdict.PASS, Verdict.NO_PROMISE}
 
 
 def test_the_strict_profile_fails_exactly_what_loaders_do_silently(evidence: Evidence) -> None:
-    (entry,) = [one for one in evidence.policy.rules if one.id == "export-unknown-refused"]
+    (entry,) = [rule for rule in evidence.policy.rules if rule.id == "export-unknown-refused"]
     silent = {
         f"{answer.name} in torch-{answer.release}"
         for answer in exports_of(evidence).witnesses.answers()
@@ -142,11 +142,11 @@ def test_a_loader_that_compares_the_minor_version_fails_always(evidence: Evidenc
 
 @pytest.mark.parametrize("rule", RULES)
 def test_where_nothing_is_recorded_nothing_passes(evidence: Evidence, rule: str) -> None:
-    assert {one.verdict for one in judged(replace(evidence, exported=None), rule)} == {Verdict.NOT_CHECKED}
+    assert {item.verdict for item in judged(replace(evidence, exported=None), rule)} == {Verdict.NOT_CHECKED}
 
 
 def test_an_alteration_without_an_answer_is_not_checked_and_one_that_there_is_not_is_a_mistake(evidence: Evidence) -> None:
-    (entry,) = [one for one in evidence.policy.rules if one.id == "export-unknown-refused"]
+    (entry,) = [item for item in evidence.policy.rules if item.id == "export-unknown-refused"]
     rule = RULES[entry.id]
     odd = entry.model_copy(update={"parameters": {"unknown": ["no-such-thing"]}})
     with pytest.raises(PolicyError, match="no-such-thing"):
@@ -154,28 +154,28 @@ def test_an_alteration_without_an_answer_is_not_checked_and_one_that_there_is_no
 
 
 def test_every_alteration_is_judged_or_says_nothing_about_what_a_program_means(evidence: Evidence) -> None:
-    (entry,) = [one for one in evidence.policy.rules if one.id == "export-unknown-refused"]
+    (entry,) = [rule for rule in evidence.policy.rules if rule.id == "export-unknown-refused"]
     versions = {Alteration.NOTHING, Alteration.MINOR_NEWER, Alteration.MINOR_ZERO, Alteration.MAJOR_NEWER, Alteration.MAJOR_OLDER}
     meaningless = {Alteration.NODE_NAME, Alteration.OPSET_NONE}
     assert set(entry.parameters["unknown"]) | versions | meaningless == set(Alteration)
 
 
 def test_the_report_counts_what_the_strict_profile_fails(evidence: Evidence) -> None:
-    found = distances(evidence)
-    assert found
-    wanted = [one for rule in RULES for one in judged(strictly(evidence), rule) if one.verdict is Verdict.FAIL]
-    assert sum(one.count for one in found) == sum(one.count for one in wanted)
+    result = distances(evidence)
+    assert result
+    wanted = [item for rule in RULES for item in judged(strictly(evidence), rule) if item.verdict is Verdict.FAIL]
+    assert sum(distance.count for distance in result) == sum(item.count for item in wanted)
     rows = [
         line.split(" | ")
         for line in exported_md(evidence).splitlines()
         if line.startswith("| 2.") and line.count("|") == len(RULES) + 3
     ]
     assert {row[0].strip("| ") for row in rows} == set(exports_of(evidence).witnesses.releases)
-    assert sum(int(row[1]) for row in rows) == sum(one.count for one in wanted)
+    assert sum(int(row[1]) for row in rows) == sum(item.count for item in wanted)
 
 
 def test_judging_under_the_strict_profile_ends_with_1_for_just_these_findings(evidence: Evidence) -> None:
     report = judge(strictly(evidence))
-    failing = [one for one in report.findings if one.rule in RULES and one.verdict is Verdict.FAIL]
-    assert sum(one.count for one in failing) == sum(one.count for one in distances(evidence))
+    failing = [finding for finding in report.findings if finding.rule in RULES and finding.verdict is Verdict.FAIL]
+    assert sum(finding.count for finding in failing) == sum(distance.count for distance in distances(evidence))
     assert report.exit_status == 1

@@ -23,9 +23,9 @@ def tensor(*values: float) -> dict[str, Any]:
 
 def observe(world: World, recipe: str, got: dict[str, Any], *readers: str) -> None:
     fixture = world.fixture(recipe=recipe, golden=tensor(1.0, 1e-5), operators=["aten::exp"])
-    found = compare(fixture.golden, got)
+    result = compare(fixture.golden, got)
     for reader in readers:
-        facts: dict[str, Any] = {"extent": found.extent, "count": found.count, "departures": departures(fixture.golden, got)}
+        facts: dict[str, Any] = {"extent": result.extent, "count": result.count, "departures": departures(fixture.golden, got)}
         world.observe(fixture, reader, "different", **facts, digest=recipe)
 
 

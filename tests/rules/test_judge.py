@@ -84,9 +84,9 @@ def test_of_archives_of_one_size_the_one_with_the_oldest_reader_is_shown(world: 
 def test_a_cause_is_named_by_the_release_where_it_begins_for_a_fixture(world: World) -> None:
     """Readers that all show it are one finding; one that begins later for another fixture is another."""
     world.ask("newer-loads")
-    one, other = world.fixture(recipe="add"), world.fixture(recipe="div")
+    item, other = world.fixture(recipe="add"), world.fixture(recipe="div")
     for reader, outcomes in {"1.1.0": ("refused", "same"), "1.1.1": ("refused", "same"), "2.0.0": ("refused", "refused")}.items():
-        for fixture, outcome in zip((one, other), outcomes, strict=True):
+        for fixture, outcome in zip((item, other), outcomes, strict=True):
             world.observe(fixture, reader, outcome)
     findings = found(world.judge())
     assert {name: finding.count for name, finding in findings.items()} == {f"{REFUSED}@1.1.0": 3, f"{REFUSED}@2.0.0": 1}
@@ -245,8 +245,8 @@ def test_a_bump_that_announces_a_part_of_a_finding_announces_none(world: World) 
 def refused(world: World) -> World:
     """Two readers refuse a fixture, and one of them another one."""
     world.ask("newer-loads", "waivers-exact")
-    one, other = world.fixture(recipe="add"), world.fixture(recipe="div")
-    for fixture, reader in ((one, "1.1.0"), (one, "2.0.0"), (other, "1.1.0")):
+    item, other = world.fixture(recipe="add"), world.fixture(recipe="div")
+    for fixture, reader in ((item, "1.1.0"), (item, "2.0.0"), (other, "1.1.0")):
         world.observe(fixture, reader, "refused")
     return world
 
@@ -348,8 +348,8 @@ def test_what_is_measured_is_what_waivers_cover_whatever_is_stated(refused: Worl
 
 def test_what_could_not_be_checked_is_said_of_what_is_measured(refused: World) -> None:
     refused.unreadable["reports/observations/x.jsonl"] = "cut off"
-    (said,) = measure(refused.evidence()).not_checked
-    assert said == "pairs-observed: recorded observations cannot be read, but the policy has no rule that judges this"
+    (message,) = measure(refused.evidence()).not_checked
+    assert message == "pairs-observed: recorded observations cannot be read, but the policy has no rule that judges this"
 
 
 def test_two_waivers_may_share_a_cause_for_different_readers(refused: World) -> None:

@@ -95,8 +95,8 @@ def test_an_empty_corpus_is_not_checked(world: World) -> None:
 
 def again(world: World) -> str:
     """What is said of the fresh observation."""
-    (found,) = [verdict for subject, verdict in world.verdicts("observations-reproduce").items() if "again" in subject]
-    return found
+    (result,) = [verdict for subject, verdict in world.verdicts("observations-reproduce").items() if "again" in subject]
+    return result
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_probe_that_failed(world: World) -> None:
         world.answer(probe, version, error="no such module")
     assert world.counted("probes-hold") == {"fail: error": 2}
     assert (
-        next(one.cause.text for one in world.judgements("probes-hold") if one.cause)
+        next(judgement.cause.text for judgement in world.judgements("probes-hold") if judgement.cause)
         == "options in torch-1.0.0: ImportError: no such module"
     )
 
@@ -287,10 +287,10 @@ def probed(world: World, **answers: str) -> tuple[dict[str, str], list[str]]:
     probe = world.probe()
     marks = {"+": (True, ""), "-": (False, "no"), "?": (None, LACK), "!": (None, "")}
     for version, checks in answers.items():
-        said = tuple((check[:-1], *marks[check[-1]]) for check in checks.split())
-        world.answer(probe, version.removeprefix("v").replace("_", "."), *said)
-    texts = [one.cause.text for one in world.judgements("probes-hold") if one.cause]
-    return {key.removeprefix("options in torch-"): one for key, one in world.verdicts("probes-hold").items()}, texts
+        message = tuple((check[:-1], *marks[check[-1]]) for check in checks.split())
+        world.answer(probe, version.removeprefix("v").replace("_", "."), *message)
+    texts = [judgement.cause.text for judgement in world.judgements("probes-hold") if judgement.cause]
+    return {key.removeprefix("options in torch-"): verdict for key, verdict in world.verdicts("probes-hold").items()}, texts
 
 
 def test_what_a_release_had_a_newer_one_has(world: World) -> None:
@@ -306,7 +306,7 @@ def test_what_was_lost_and_came_back_was_lost_once(world: World) -> None:
 
 def test_a_loss_begins_with_one_release(world: World) -> None:
     probed(world, v1_0_0="a+", v1_1_0="a?", v2_0_0="a!")
-    assert {one.at for one in world.judgements("probes-hold") if one.cause} == {"1.1.0"}
+    assert {judgement.at for judgement in world.judgements("probes-hold") if judgement.cause} == {"1.1.0"}
 
 
 def test_a_release_that_lacks_a_thing_says_so_and_who_has_it(world: World) -> None:

@@ -43,7 +43,7 @@ def record(world: World, tmp_path: Path) -> Write:
         head = f"# releases {' '.join(DATES)}\n# obtained\t1.0.0..\tAsked.\n"
         missing = f"# incomplete\t{incomplete}\tHalf of it was asked.\n" if incomplete else ""
         (folder / "schemas.txt").write_text(
-            f"# history 1 texts\n{head}{missing}" + "".join(f"{one}\n" for one in sorted((*facts, ADD)))
+            f"# history 1 texts\n{head}{missing}" + "".join(f"{fact}\n" for fact in sorted((*facts, ADD)))
         )
         rows = sorted(f"{name}\t{json.dumps(entries)}\t{shown}\n" for name, entries in (upgraders or {}).items())
         (folder / "operator_versions.txt").write_text(f"# history 1 facts\n{head}" + "".join(rows))
@@ -65,12 +65,16 @@ def accept(world: World, *waivers: OperatorWaiver) -> None:
     """Promise these waivers, and pin what they cover now."""
     world.promise(operator_waivers=waivers)
     became = {key: digest_of(shown) for key, shown in operators_became(world.evidence()).items() if shown}
-    world.promise(became={(name.split(" ")[0], name.split(" ")[1]): one for (_, name), one in became.items()})
+    world.promise(became={(name.split(" ")[0], name.split(" ")[1]): item for (_, name), item in became.items()})
 
 
 def causes(world: World, name: str) -> list[tuple[str, str, str]]:
     """Verdict, kind and text of everything that is not a pass."""
-    return [(str(one.verdict), one.cause.what, one.cause.text) for one in world.judgements(name) if one.cause is not None]
+    return [
+        (str(judgement.verdict), judgement.cause.what, judgement.cause.text)
+        for judgement in world.judgements(name)
+        if judgement.cause is not None
+    ]
 
 
 # ------------------------------------------------------------------------------------------------- what does not work
@@ -105,7 +109,7 @@ def test_operators_that_stay_pass(world: World, record: Write) -> None:
 
 def test_a_change_that_works_passes(world: World, record: Write) -> None:
     record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor self, int n, int m=1) -> Tensor\t2.0.0..")
-    assert {str(one.verdict) for one in world.judgements(BREAKS)} == {"pass"}
+    assert {str(judgement.verdict) for judgement in world.judgements(BREAKS)} == {"pass"}
     assert len(world.judgements(BREAKS)) == 4
 
 
@@ -118,7 +122,7 @@ def test_a_break_fails_and_is_named_by_operator_and_release(world: World, record
         "aten::g.b() -> ()\t1.0.0",
     )
     report = world.judge()
-    failing = {one.id: one for one in report.findings}
+    failing = {finding.id: finding for finding in report.findings}
     assert set(failing) == {f"{BREAKS}:type:aten::f@2.0.0", f"{BREAKS}:removed:aten::g@1.1.0"}
     gone, changed = failing[f"{BREAKS}:removed:aten::g@1.1.0"], failing[f"{BREAKS}:type:aten::f@2.0.0"]
     assert (gone.count, gone.first_reader, gone.verdict) == (2, "1.1.0", "fail")
@@ -146,7 +150,7 @@ def test_an_upgrader_that_goes_breaks(world: World, record: Write) -> None:
 def test_what_is_older_than_the_policy_was_not_promised(world: World, record: Write) -> None:
     record("aten::g() -> ()\t1.0.0", f"{OLD}\t1.0.0..1.1.1")
     world.promise(in_force_from=DATES["2.0.0"])
-    verdicts = [(str(one.verdict), one.reader) for one in world.judgements(BREAKS)]
+    verdicts = [(str(judgement.verdict), judgement.reader) for judgement in world.judgements(BREAKS)]
     assert verdicts == [("no-promise", "1.1.0"), ("no-promise", "1.1.1"), ("pass", "2.0.0"), ("fail", "2.0.0")]
 
 
@@ -157,13 +161,13 @@ def test_what_an_incomplete_set_lacks_is_not_checked_until_the_policy_says_why(w
         ("not-checked", "unknown"), ("not-checked", "unknown"), ("fail", "removed"),
     ]  # fmt: skip
     world.promise(behaviors=(counted_gap("1.1.0", 2),))
-    found = causes(world, BREAKS)
-    assert [(verdict, what) for verdict, what, _ in found] == [
+    result = causes(world, BREAKS)
+    assert [(verdict, what) for verdict, what, _ in result] == [
         ("expected", "unknown"),
         ("expected", "unknown"),
         ("fail", "removed"),
     ]
-    assert "nobody can ask it again" in found[0][2]
+    assert "nobody can ask it again" in result[0][2]
     assert world.verdicts(EXACT) == {"operator_gap of 1.1.0": "pass"}
 
 
@@ -189,7 +193,7 @@ def stated(world: World, record: Write, old: str, *facts: str, **more: Any) -> l
 
 def test_an_upgrader_that_states_what_there_was_passes(world: World, record: Write) -> None:
     assert stated(world, record, OLD.replace("int n", "SymInt n"), f"{OLD}\t1.0.0..") == []
-    assert [str(one.verdict) for one in world.judgements(STATED)] == ["pass"]
+    assert [str(judgement.verdict) for judgement in world.judgements(STATED)] == ["pass"]
 
 
 def test_an_upgrader_that_states_another_schema_fails(world: World, record: Write) -> None:
@@ -232,10 +236,10 @@ def test_a_waiver_covers_a_break_and_is_shown(world: World, record: Write) -> No
     accept(world, waiver("aten::f", "aten::f.out", "aten::g"))
     report = world.judge()
     assert report.exit_status == 0
-    assert {(one.id, one.verdict, one.waiver, one.title) for one in report.findings} == {
+    assert {(finding.id, finding.verdict, finding.waiver, finding.title) for finding in report.findings} == {
         (f"{BREAKS}:removed:aten::{name}@2.0.0", "waived", "known", "It is known") for name in "fg"
     }
-    assert [one.id for one in report.waivers] == ["known"]
+    assert [item.id for item in report.waivers] == ["known"]
 
 
 def test_a_waiver_for_an_upgrader(world: World, record: Write) -> None:
@@ -353,8 +357,8 @@ def refusal(world: World, message: str = UNKNOWN_OPERATOR["message"], operators:
     """What newer-loads says where 2.0.0 refuses so what 1.0.0 wrote."""
     fixture = world.fixture("1.0.0", operators=[*operators])
     world.observe(fixture, "2.0.0", "refused", errors=({**UNKNOWN_OPERATOR, "message": message},))
-    (found,) = world.verdicts("newer-loads").values()
-    return found.partition(":")[0]
+    (result,) = world.verdicts("newer-loads").values()
+    return result.partition(":")[0]
 
 
 def test_a_refusal_of_every_operator_is_expected_where_the_break_of_its_operator_has_a_waiver(

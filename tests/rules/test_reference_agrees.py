@@ -21,7 +21,7 @@ ERROR = {"stage": "call", "type": "RuntimeError", "message": "no"}
 
 def tensor(*bits: int) -> dict[str, Any]:
     """float32 by their bits."""
-    raw = b"".join(one.to_bytes(4, "little") for one in bits)
+    raw = b"".join(bit.to_bytes(4, "little") for bit in bits)
     return {"tensor": {"dtype": "float32", "shape": [len(bits)], "strides": [1], "bytes": base64.b64encode(raw).decode()}}
 
 
@@ -37,13 +37,13 @@ LOST = {"error": {"stage": "load", "type": "RuntimeError", "message": "too new"}
 
 def facts(got: dict[str, Any]) -> dict[str, Any]:
     """What an observation says of a result."""
-    found = compare(GOLDEN, got)
+    outcome = compare(GOLDEN, got)
     told: dict[str, Any] = {
-        "count": found.count, "extent": found.extent, "differences": found.differences, "errors": found.errors, "digest": "",
+        "count": outcome.count, "extent": outcome.extent, "differences": outcome.differences, "errors": outcome.errors, "digest": "",
     }  # fmt: skip
-    if "error" not in got and found.result != "same":
+    if "error" not in got and outcome.result != "same":
         told |= {"digest": result_digest(got), "departures": departures(GOLDEN, got)}
-    return {"outcome": "different" if found.result == "differs" else found.result, **told}
+    return {"outcome": "different" if outcome.result == "differs" else outcome.result, **told}
 
 
 def put(world: World, own: dict[str, Any], now: dict[str, Any], **change: Any) -> Fixture:
@@ -101,9 +101,9 @@ def test_what_the_reference_reader_lacks_is_named_and_not_checked(world: World) 
     fixture = world.fixture()
     world.observe(fixture, "1.0.0")
     world.model(fixture, "unsupported", errors=LACKING)
-    (found,) = world.judgements(NAME)
-    assert found.cause is not None
-    assert (found.verdict, found.cause.text) == ("not-checked", LACKING[0]["message"])
+    (outcome,) = world.judgements(NAME)
+    assert outcome.cause is not None
+    assert (outcome.verdict, outcome.cause.text) == ("not-checked", LACKING[0]["message"])
     world.ask(NAME)
     report = world.judge()
     assert report.exit_status == 4

@@ -72,7 +72,7 @@ def _wording(draw: st.DrawFn, name: str) -> KnownMessage:
 def _errors(draw: st.DrawFn) -> dict[str, Any]:
     """Errors that are others than the golden's, of which there may be several."""
     pairs = draw(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)), min_size=1, max_size=2))
-    errors = [["builtins.RuntimeError", one, "builtins.RuntimeError", other] for one, other in pairs]
+    errors = [["builtins.RuntimeError", item, "builtins.RuntimeError", other] for item, other in pairs]
     kind = {"kind": "error", "dtype": "", "count": len(errors), "frontier": None, "errors": errors}
     return {"heard": True, "digest": "3" * 16, "extent": (*draw(st.sampled_from([(), (NEAR,), (FAR,)])), kind)}
 
@@ -112,13 +112,13 @@ def _observed(draw: st.DrawFn, world: World, fixture: Fixture) -> None:
 
 def facts(report: Report) -> dict[str, object]:
     """A report without the strays, which are no matter of sets."""
-    found = oracle.facts(report)
-    strays = [one for one in found["findings"] if one[1].startswith("pairs-observed:stray:")]
-    found["findings"] = [one for one in found["findings"] if one not in strays]
+    result = oracle.facts(report)
+    strays = [finding for finding in result["findings"] if finding[1].startswith("pairs-observed:stray:")]
+    result["findings"] = [finding for finding in result["findings"] if finding not in strays]
     if strays:
-        found["counts"]["fail"] -= sum(one[3] for one in strays)
-    found["counts"] = {verdict: count for verdict, count in found["counts"].items() if count}
-    return found
+        result["counts"]["fail"] -= sum(stray[3] for stray in strays)
+    result["counts"] = {verdict: count for verdict, count in result["counts"].items() if count}
+    return result
 
 
 @settings(deadline=None, max_examples=150)
@@ -128,8 +128,10 @@ def test_sets_say_what_cells_say(world: World, data: st.DataObject) -> None:
         return
     report = world.judge()
     assert facts(report) == oracle.judge(world)
-    outcomes = {str(one) for one in Outcome}
-    failing = [one for one in report.findings if one.verdict == "fail" and one.recipes and one.what in outcomes]
+    outcomes = {str(item) for item in Outcome}
+    failing = [
+        finding for finding in report.findings if finding.verdict == "fail" and finding.recipes and finding.what in outcomes
+    ]
     if not failing:
         return
     world.promise(waivers=tuple(_waiver(data.draw, failing, f"w{index}") for index in range(data.draw(st.integers(1, 3)))))
@@ -164,14 +166,14 @@ def _accept(draw: Draw, world: World) -> None:
     without = draw(st.sets(st.sampled_from(RELEASES), max_size=2))
     recipe = draw(st.sampled_from(["", "", "div"]))
     fixtures, recorded = world.fixtures, world.recorded
-    world.fixtures = [one for one in fixtures if one.release not in without and one.recipe != recipe]
-    names = {one.id for one in world.fixtures}
+    world.fixtures = [fixture for fixture in fixtures if fixture.release not in without and fixture.recipe != recipe]
+    names = {fixture.id for fixture in world.fixtures}
     world.recorded = {
         name: replace(
             reader,
             cells={
-                cell: replace(one, **draw(st.sampled_from([{}] * 9 + [OTHERWISE])))
-                for cell, one in reader.cells.items()
+                cell: replace(item, **draw(st.sampled_from([{}] * 9 + [OTHERWISE])))
+                for cell, item in reader.cells.items()
                 if cell[0] in names
             },
         )

@@ -84,8 +84,8 @@ def mistake(world: World, got: dict[str, Any], outcome: str = "different", **mor
     world.promise(formats=(skipped("2.0.0", mistaken="they take it for 4", **more),))
     fixture = world.synthetic("bytecode 3", golden=LITTLE)
     world.observe(fixture, "1.0.0", outcome, departures=departures(LITTLE, got))
-    (one,) = world.judgements("synthetic-loads")
-    return one
+    (item,) = world.judgements("synthetic-loads")
+    return item
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_reader_that_mistakes_it_gives_exactly_what_that_comes_to(
 
 
 def test_what_a_reader_mistakes_it_for_is_said(world: World) -> None:
-    one = mistake(world, BIG, mistaken_as="swapped")
-    assert one.cause is not None
-    assert one.cause.text == "bytecode 3: they take it for 4"
+    item = mistake(world, BIG, mistaken_as="swapped")
+    assert item.cause is not None
+    assert item.cause.text == "bytecode 3: they take it for 4"
 
 
 def test_other_values_of_a_reader_of_the_format_are_never_expected(world: World) -> None:
@@ -173,7 +173,7 @@ def test_the_report_calls_its_writer_synthetic(world: World) -> None:
     world.observe(fixture, "1.1.0", "refused")
     world.observe(fixture, "2.0.0")
     report = world.judge()
-    assert {key[:2] for key in report.outcomes} == {("synthetic", f"torch-{one}") for one in ("1.0.0", "1.1.0", "2.0.0")}
+    assert {key[:2] for key in report.outcomes} == {("synthetic", f"torch-{name}") for name in ("1.0.0", "1.1.0", "2.0.0")}
     (finding,) = report.findings
     assert (finding.writers, finding.readers, finding.first_reader) == (("synthetic",), ("1.0.0", "1.1.0"), "1.0.0")
     assert finding.reproduce == "torch-compat observe --reader torch-1.0.0 --fixture synthetic/old --show"

@@ -36,11 +36,11 @@ def upgrader(**change: Any) -> Upgrader:
     return Upgrader.model_validate({key: value for key, value in {**FACTS, **change}.items() if value is not None})
 
 
-def proof(one: Upgrader, **change: Any) -> RecordedProof:
+def proof(item: Upgrader, **change: Any) -> RecordedProof:
     """A proof that holds, of this very table."""
-    made = RecordedProof(
-        upgrader=one.id,
-        stated=stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""),
+    result = RecordedProof(
+        upgrader=item.id,
+        stated=stated_digest(item.operator, item.first, item.bump, item.old_schema, item.body, item.old or ""),
         seed="0",
         count=10,
         old=("torch-1.0.0",),
@@ -51,7 +51,7 @@ def proof(one: Upgrader, **change: Any) -> RecordedProof:
         tolerances={TOLERANCE.dtype: [float(TOLERANCE.max_ulp), float(TOLERANCE.max_abs)]},
         obligations=tuple(GREEN),
     )
-    return replace(made, **change)
+    return replace(result, **change)
 
 
 @pytest.fixture
@@ -65,24 +65,24 @@ def ready(world: World, tmp_path: Path) -> World:
         "aten::g(Tensor self) -> Tensor\t1.0.0..",
         "aten::h(Tensor self) -> Tensor\t1.0.0..1.1.0",
     ]
-    (folder / "schemas.txt").write_text(f"# history 1 texts\n{head}" + "".join(f"{one}\n" for one in schemas))
+    (folder / "schemas.txt").write_text(f"# history 1 texts\n{head}" + "".join(f"{schema}\n" for schema in schemas))
     (folder / "operator_versions.txt").write_text(f"# history 1 facts\n{head}")
     (folder / "constants.txt").write_text(f'# history 1 facts\n{head}file_formats > add\t["version",3]\t1.0.0..\n')
     world.operators = read_operators(tmp_path)
     world.fixture(operators=["aten::f"], versions={"file-format": 3})
-    one = upgrader()
-    world.promise(upgraders=(one,), rules=(rule(NAME),), formats=(file_format(4, read_from="1.1.0"),))
-    record(world, proof(one))
+    item = upgrader()
+    world.promise(upgraders=(item,), rules=(rule(NAME),), formats=(file_format(4, read_from="1.1.0"),))
+    record(world, proof(item))
     return world
 
 
 def record(world: World, *proofs: RecordedProof, unreadable: dict[str, str] | None = None) -> None:
-    world.proofs = Proofs({one.upgrader: one for one in proofs}, unreadable or {}, "d")
+    world.proofs = Proofs({item.upgrader: item for item in proofs}, unreadable or {}, "d")
 
 
 def wrong(world: World) -> dict[str, str]:
     """What is no pass, by subject."""
-    return {subject: said for subject, said in world.verdicts(NAME).items() if said != "pass"}
+    return {subject: verdict for subject, verdict in world.verdicts(NAME).items() if verdict != "pass"}
 
 
 def test_an_upgrader_that_owes_nothing_passes(ready: World) -> None:
@@ -119,9 +119,9 @@ def test_what_a_recorded_proof_shows_is_judged(change: dict[str, Any], found: di
 def test_without_a_proof_nothing_is_checked_and_the_command_is_told(ready: World) -> None:
     for proofs in (None, Proofs({}, {}, "d")):
         ready.proofs = proofs
-        (found,) = (one for one in ready.judgements(NAME) if one.verdict == "not-checked")
-        assert found.cause is not None
-        assert found.cause.text.endswith("prove f_0_3 --record --reader torch-1.0.0 --reader torch-1.1.0 --reader torch-2.0.0")
+        (result,) = (judgement for judgement in ready.judgements(NAME) if judgement.verdict == "not-checked")
+        assert result.cause is not None
+        assert result.cause.text.endswith("prove f_0_3 --record --reader torch-1.0.0 --reader torch-1.1.0 --reader torch-2.0.0")
 
 
 def test_a_proof_that_cannot_be_read_is_not_checked(ready: World) -> None:
@@ -148,10 +148,10 @@ def test_a_proof_that_cannot_be_read_is_not_checked(ready: World) -> None:
     ],
 )
 def test_what_a_table_states_is_judged(change: dict[str, Any], found: dict[str, str], ready: World) -> None:
-    one = upgrader(**change)
-    ready.promise(upgraders=(one,))
-    record(ready, proof(one))
-    assert {name: said for name, said in wrong(ready).items() if said[:10] != "no-promise"} == found
+    item = upgrader(**change)
+    ready.promise(upgraders=(item,))
+    record(ready, proof(item))
+    assert {name: message for name, message in wrong(ready).items() if message[:10] != "no-promise"} == found
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_ranges_have_no_gap_and_no_overlap(first: int, text: str, ready: World) 
     ready.fixture("1.1.0", operators=["aten::f"], versions={"file-format": 6})
     ready.promise(upgraders=(upgrader(), second))
     record(ready, proof(upgrader()), proof(second, obligations=[GREEN[0], Obligation("saved", "t", "7"), GREEN[3]]))
-    (found,) = (one for one in ready.judgements(NAME) if one.verdict == "fail")
-    assert found.cause is not None
-    assert text in found.cause.text
+    (result,) = (judgement for judgement in ready.judgements(NAME) if judgement.verdict == "fail")
+    assert result.cause is not None
+    assert text in result.cause.text
 
 
 def test_ranges_that_meet_compose(ready: World) -> None:
@@ -175,20 +175,20 @@ def test_ranges_that_meet_compose(ready: World) -> None:
 
 
 def test_a_proposed_upgrader_needs_no_release_and_its_proof_is_modelled(ready: World) -> None:
-    one = upgrader(since=None)
-    ready.promise(upgraders=(one,))
-    record(ready, proof(one, confirmed=0, old=(), new=(), obligations=GREEN[:2]))
+    item = upgrader(since=None)
+    ready.promise(upgraders=(item,))
+    record(ready, proof(item, confirmed=0, old=(), new=(), obligations=GREEN[:2]))
     assert wrong(ready) == {"f_0_3: saved": "no-promise: saved"}
-    (found,) = (one for one in ready.judgements(NAME) if one.subject == "f_0_3: proof")
-    assert found.modelled
+    (result,) = (judgement for judgement in ready.judgements(NAME) if judgement.subject == "f_0_3: proof")
+    assert result.modelled
 
 
 def test_the_fixture_of_a_proposed_upgrader_may_wait_for_its_releases(ready: World) -> None:
-    one = upgrader(
+    item = upgrader(
         since=None, operator="aten::h", body=BODY.replace("torch.g", "torch.f"), old_schema="aten::h(Tensor self) -> Tensor"
     )
-    ready.promise(upgraders=(one,))
-    record(ready, proof(one))
+    ready.promise(upgraders=(item,))
+    record(ready, proof(item))
     assert wrong(ready)["f_0_3: fixture"] == "fail: fixture"
     ready.recipes["new"] = replace(ready.recipe("new"), operators=("aten::h",))
     assert wrong(ready)["f_0_3: fixture"] == "no-promise: fixture"
@@ -199,6 +199,6 @@ def test_a_counterexample_can_be_accepted_like_any_other_failure(ready: World) -
     ready.promise(rules=(rule(NAME), rule("waivers-exact")), waivers=(waiver(findings=("upgraders-proven:dtype:f_0_3@1.1.0",)),))
     ready.reader("1.1.0")
     ready.accept()
-    assert [one.verdict for one in ready.judge().findings] == ["waived"]
+    assert [finding.verdict for finding in ready.judge().findings] == ["waived"]
     record(ready, proof(upgrader(), calls={"changed": 2}, examples=(replace(EXAMPLE, new="tensor(2.0)"),)))
-    assert "fail" in [one.verdict for one in ready.judge().findings], "another difference is not what was accepted"
+    assert "fail" in [finding.verdict for finding in ready.judge().findings], "another difference is not what was accepted"

@@ -81,7 +81,7 @@ def test_the_reason_names_what_is_needed(world: World) -> None:
     state(world, 10)
     state(world, 3, "aten::gelu", recipe="low")
     state(world, 2, recipe="plain")
-    texts = [found.cause.text for found in world.judgements(NAME) if found.cause is not None]
+    texts = [judgement.cause.text for judgement in world.judgements(NAME) if judgement.cause is not None]
     where = "torchscript archives written by torch 1.1.0 declare file format"
     assert texts == [
         f"{where} 10, but 3 is enough: older readers refuse them unnecessarily",
@@ -95,8 +95,8 @@ def test_a_writer_that_bumps_everything_is_one_finding(world: World) -> None:
     for number in range(5):
         state(world, 10, recipe=f"plain_{number}")
     report = world.judge()
-    (found,) = [one for one in report.findings if one.rule == NAME]
-    assert (report.exit_status, found.count, found.id) == (1, 5, f"{NAME}:bumped:torchscript:10:3@1.1.0")
+    (result,) = [finding for finding in report.findings if finding.rule == NAME]
+    assert (report.exit_status, result.count, result.id) == (1, 5, f"{NAME}:bumped:torchscript:10:3@1.1.0")
 
 
 def test_families_have_versions_of_their_own(world: World) -> None:

@@ -25,7 +25,7 @@ RULES = (
     "waivers-exact",
 )
 MORE = ({"type": "builtins.RuntimeError", "message": "the moon is in the way"},)
-OLD = tuple(one for one in DATES if one != "2.0.0")
+OLD = tuple(date for date in DATES if date != "2.0.0")
 
 
 def asking(world: World) -> None:
@@ -35,8 +35,8 @@ def asking(world: World) -> None:
 
 def told(report: Report) -> tuple[int, dict[str, int], set[str]]:
     """The exit status, the counts of what is waived and what continues, and the kinds of what fails."""
-    counts = {str(one): report.counts[one] for one in (Verdict.WAIVED, Verdict.CONTINUES) if report.counts[one]}
-    failing = {":".join(one.id.split(":")[:2]) for one in report.findings if one.verdict is Verdict.FAIL}
+    counts = {str(item): report.counts[item] for item in (Verdict.WAIVED, Verdict.CONTINUES) if report.counts[item]}
+    failing = {":".join(finding.id.split(":")[:2]) for finding in report.findings if finding.verdict is Verdict.FAIL}
     return report.exit_status, counts, failing
 
 
@@ -57,7 +57,7 @@ def known(world: World) -> World:
 
 
 def add(world: World) -> Fixture:
-    return next(one for one in world.fixtures if one.recipe == "add")
+    return next(fixture for fixture in world.fixtures if fixture.recipe == "add")
 
 
 # ------------------------------------------------------------------------------------------------------------ inside, outside
@@ -85,9 +85,9 @@ def test_another_outcome_of_a_covered_cell_is_red(known: World, outcome: str, ch
 
 def test_what_differs_otherwise_says_so(known: World) -> None:
     known.observe(add(known), "1.1.1", "refused", errors=MORE)
-    (one,) = (one for one in known.judge().findings if one.verdict is Verdict.FAIL)
-    assert one.waiver == ""
-    assert one.cause.endswith(
+    (item,) = (finding for finding in known.judge().findings if finding.verdict is Verdict.FAIL)
+    assert item.waiver == ""
+    assert item.cause.endswith(
         "(the waiver known is for this, but it was accepted with another difference: torch-compat accept --write)"
     )
 
@@ -107,13 +107,13 @@ def test_what_lies_outside_of_the_box_is_red(known: World) -> None:
 
 def test_a_swap_of_two_accepted_differences_is_red(world: World) -> None:
     asking(world)
-    one, other = world.fixture(recipe="add"), world.fixture(recipe="div")
-    world.observe(one, "2.0.0", "refused")
+    item, other = world.fixture(recipe="add"), world.fixture(recipe="div")
+    world.observe(item, "2.0.0", "refused")
     world.observe(other, "2.0.0", "refused", errors=MORE)
     world.promise(waivers=(waiver(covers("refused", "add div")),))
     world.accept()
     assert told(world.judge()) == (0, {"waived": 2}, set())
-    world.observe(one, "2.0.0", "refused", errors=MORE)
+    world.observe(item, "2.0.0", "refused", errors=MORE)
     world.observe(other, "2.0.0", "refused")
     assert told(world.judge())[:2] == (1, {})
 
@@ -142,7 +142,7 @@ def test_a_waiver_that_names_the_recipe_comes_before_one_that_names_none(world: 
         world.accept()
         report = world.judge()
         assert report.exit_status == 0
-        assert {one.waiver: one.count for one in report.findings} == {"wide": 1, "known": 1}
+        assert {finding.waiver: finding.count for finding in report.findings} == {"wide": 1, "known": 1}
 
 
 def test_archives_that_no_release_wrote(world: World) -> None:
@@ -196,8 +196,8 @@ def test_a_new_reader_that_does_the_same_continues(known: World, fresh: bool) ->
 )
 def test_a_new_reader_that_does_otherwise_is_red(known: World, outcome: str, change: dict[str, Any], red: set[str]) -> None:
     later(known)
-    one, other = known.fixtures
-    known.observe(one, "2.0.0", "refused")
+    item, other = known.fixtures
+    known.observe(item, "2.0.0", "refused")
     known.observe(other, "2.0.0", outcome, **change)
     assert told(known.judge()) == (1, {"waived": 4, "continues": 1}, red)
 
@@ -260,11 +260,11 @@ def test_what_continues_joins_the_lock_and_a_new_difference_does_not(known: Worl
     from torch_compat.judging.judge import measure  # noqa: PLC0415
 
     later(known)
-    one, other = known.fixtures
-    known.observe(one, "2.0.0", "refused")
+    item, other = known.fixtures
+    known.observe(item, "2.0.0", "refused")
     known.observe(other, "2.0.0", "refused", errors=MORE)
-    found = measure(known.evidence()).waiving.accepted()
-    known.promise(accepted=found)
+    result = measure(known.evidence()).waiving.accepted()
+    known.promise(accepted=result)
     assert told(known.judge()) == (1, {"waived": 5}, {"newer-loads:refused"})
 
 

@@ -126,7 +126,7 @@ def running(*says: Phrase, **change: Any) -> KnownMessage:
 def program(*warnings: tuple[str, str]) -> dict[str, Any]:
     """What a program with one call computes, whose first turn warns."""
     value: dict[str, Any] = {"value": 1, "inputs": []}
-    turn = {**value, "warnings": [list(one) for one in warnings]}
+    turn = {**value, "warnings": [list(warning) for warning in warnings]}
     return {"calls": [{"first": turn, "second": value}], "state": None, "state_after": None}
 
 
@@ -138,7 +138,7 @@ def called(world: World, *given: tuple[str, str], version: str = "2.0.0", **chan
 
 
 def causes(world: World) -> list[str]:
-    return [one.cause.what for one in world.judgements(RULE) if one.cause]
+    return [judgement.cause.what for judgement in world.judgements(RULE) if judgement.cause]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_operator_none_of_whose_programs_has_the_warning_is_told(world: World
     called(world, NEW)
     other = world.fixture("1.1.0", recipe="other", golden=program(), operators=["aten::even"])
     world.observe(other, "1.1.0", heard=True)
-    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    (judgement,) = [item for item in world.judgements(RULE) if item.cause]
     assert judgement.cause is not None
     assert judgement.cause.text.endswith("in programs with aten::even")
 
@@ -242,5 +242,5 @@ def test_words_on_loading_that_no_release_says_are_told_by_a_reader_that_was_ask
     world.observe(world.fixture(), "1.1.0", warnings=(SAID,))
     assert causes(world) == []  # nobody was asked
     world.observe(world.fixture(recipe="more"), "2.0.0")
-    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    (judgement,) = [item for item in world.judgements(RULE) if item.cause]
     assert (judgement.reader, judgement.subject) == ("2.0.0", "load")

@@ -18,7 +18,10 @@ OLD, NEW = "shape mismatch", "shapes do not match"
 
 
 def verdicts(world: World) -> list[str]:
-    return [f"{one.verdict}: {one.cause.what}" if one.cause else str(one.verdict) for one in world.judgements(RULE)]
+    return [
+        f"{judgement.verdict}: {judgement.cause.what}" if judgement.cause else str(judgement.verdict)
+        for judgement in world.judgements(RULE)
+    ]
 
 
 @pytest.mark.parametrize(

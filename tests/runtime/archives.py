@@ -37,12 +37,12 @@ def archive(
     )
     data = b"\x80\x02c__torch__.m\n" + cls.encode() + b"\n)\x81" + state + b"b."
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        made.writestr("m/data.pkl", data)
+    with zipfile.ZipFile(stream, "w") as result:
+        result.writestr("m/data.pkl", data)
         for record, source in sources.items():
-            made.writestr(f"m/code/{record}", source)
-        made.writestr("m/constants.pkl", b"\x80\x02).")
-        made.writestr("m/version", f"{version}\n")
+            result.writestr(f"m/code/{record}", source)
+        result.writestr("m/constants.pkl", b"\x80\x02).")
+        result.writestr("m/version", f"{version}\n")
     return stream.getvalue()
 
 
@@ -50,13 +50,13 @@ def described(source: str, horizon: str | Horizon) -> Module:
     """The module of one file of methods in the layout of 1.0 to 1.2, which describes modules in model.json."""
     model = {"mainModule": {"name": "m", "torchscriptArena": {"key": "code/m.py"}}}
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        made.writestr("m/version", b"1\n")
-        made.writestr("m/model.json", json.dumps(model))
-        made.writestr("m/code/m.py", "op_version_set = 0\n" + source)
-    found = load(stream.getvalue(), horizon)
-    assert isinstance(found, Module)
-    return found
+    with zipfile.ZipFile(stream, "w") as product:
+        product.writestr("m/version", b"1\n")
+        product.writestr("m/model.json", json.dumps(model))
+        product.writestr("m/code/m.py", "op_version_set = 0\n" + source)
+    result = load(stream.getvalue(), horizon)
+    assert isinstance(result, Module)
+    return result
 
 
 def program(
@@ -71,9 +71,9 @@ def program(
     text = source if isinstance(source, bytes) else source.encode()
     if not text.startswith(b"class "):
         text = HEAD.encode() + b"".join(b"  " + line + b"\n" for line in text.strip(b"\n").split(b"\n"))
-    found = load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, limits=LIMITS._replace(steps=steps))
-    assert isinstance(found, Module)
-    return found
+    result = load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, limits=LIMITS._replace(steps=steps))
+    assert isinstance(result, Module)
+    return result
 
 
 def run(source: str | bytes, *args: Any, horizon: str = "reference", version: int = 3) -> Any:

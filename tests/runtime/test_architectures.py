@@ -56,10 +56,10 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         env=environment.environ(DETERMINISM),
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert sorted(said) == NAMES[way]
+    message = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(message) == NAMES[way]
     suffix = "pt2" if way == "export" else "pt"
-    return way, release, {name: (folder / f"{name}.{suffix}", one) for name, one in said.items()}
+    return way, release, {name: (folder / f"{name}.{suffix}", item) for name, item in message.items()}
 
 
 def held(way: str, path: Path, there: dict[str, Any], reader: str, policy: Policy, *, state: bool = True) -> None:
@@ -71,13 +71,15 @@ def held(way: str, path: Path, there: dict[str, Any], reader: str, policy: Polic
             **there,
             "result": {**there["result"], **{name: here[name] for name in ("state", "state_after") if name in here}},
         }
-    found = compare(there["result"], here)
-    assert not found.errors, found.errors
-    for extent in found.extent:
+    result = compare(there["result"], here)
+    assert not result.errors, result.errors
+    for extent in result.extent:
         tolerance = policy.tolerance(way, (), extent["dtype"])
-        assert extent["kind"] == "value", found.differences
-        assert tolerance is not None, found.differences
-        assert all(tolerance.covers(one) for one in distances(there["result"], here) if one.dtype == extent["dtype"])
+        assert extent["kind"] == "value", result.differences
+        assert tolerance is not None, result.differences
+        assert all(
+            tolerance.covers(distance) for distance in distances(there["result"], here) if distance.dtype == extent["dtype"]
+        )
 
 
 def test_runs_as_in_its_writer(written: tuple[str, str, Written], policy: Policy) -> None:

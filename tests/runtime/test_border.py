@@ -36,21 +36,21 @@ ALIASES = {
 @lru_cache(maxsize=1)
 def recorded() -> dict[str, set[str]]:
     """The names of the arguments of every operator, of all its overloads in all releases."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for path in (ROOT / "fixtures" / "operators").rglob("*"):
         if path.is_file():
             for name, arguments in SCHEMA.findall(path.read_text(encoding="utf-8")):
-                found.setdefault(name, set()).update(ARGUMENT.findall(arguments))
-    return found
+                results.setdefault(name, set()).update(ARGUMENT.findall(arguments))
+    return results
 
 
 def functions() -> list[tuple[str, str, Any]]:
     registry.known()
     return [
-        (name, kind, one.function)
+        (name, kind, version.function)
         for name, kinds in registration.registered.items()
         for kind, versions in kinds.items()
-        for one in versions
+        for version in versions
     ]
 
 
@@ -63,26 +63,30 @@ def test_what_programs_can_give_is_what_schemas_name() -> None:
         border = Border(function, kind)
         reached = {parameter for parameter in inspect.signature(function).parameters if parameter in border.words}
         extra = reached - recorded()[name] - PYTHON - ALIASES.get(name, set())
-        strange |= {(name, one) for one in extra}
+        strange |= {(name, parameter) for parameter in extra}
     assert strange == set()
 
 
 def test_what_is_our_own_has_a_default_and_is_not_reached() -> None:
-    found = 0
+    result = 0
     for _, kind, function in functions():
         if kind not in {"tensor", "scalar"}:
             continue
         border = Border(function, kind)
         own = [
-            one
-            for one in inspect.signature(function).parameters.values()
-            if one.name in INTERNAL and one.default is not one.empty
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.name in INTERNAL and parameter.default is not parameter.empty
         ]
-        found += len(own)
-        assert not border.words.keys() & {one.name for one in own}
-        by_place = [one.name for one in inspect.signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
-        assert not {one.name for one in own}.intersection(by_place[: len(border.places)])
-    assert found > 50
+        result += len(own)
+        assert not border.words.keys() & {parameter.name for parameter in own}
+        by_place = [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ]
+        assert not {parameter.name for parameter in own}.intersection(by_place[: len(border.places)])
+    assert result > 50
 
 
 TENSOR = Tensor(np.zeros(4))

@@ -39,7 +39,7 @@ def schemas(torch: Release) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_same_as_torch(torch: Release, schemas: list[dict[str, Any]], part: int) -> None:
-    mine = [one for one in groups(schemas, PARTS)[part] if exclusion(one) is None]
+    mine = [group for group in groups(schemas, PARTS)[part] if exclusion(group) is None]
     rows = [row_of(torch, schema, CALLS, 20200624) for schema in mine]
     assert {row["name"]: row["disagreement"] for row in rows if "disagreement" in row} == {}
     assert {row["name"]: row["unwritable"] for row in rows if "unwritable" in row} == {}, "neither compared nor left out by name"
@@ -51,31 +51,31 @@ def test_same_as_torch(torch: Release, schemas: list[dict[str, Any]], part: int)
 
 def test_what_is_left_out_is_there(schemas: list[dict[str, Any]]) -> None:
     """A reason that no overload has any more is to be struck out."""
-    names = [full_name(one) for one in schemas]
+    names = [full_name(schema) for schema in schemas]
     assert [pattern for pattern in EXCLUDED if not any(re.fullmatch(pattern, name) for name in names)] == []
-    assert len([one for one in schemas if exclusion(one)]) < len(schemas) // 8
+    assert len([schema for schema in schemas if exclusion(schema)]) < len(schemas) // 8
 
 
 def test_every_operator_is_asked_for(schemas: list[dict[str, Any]]) -> None:
     """What torch 2.13.0 does not have is of older releases."""
-    asked = {one["name"] for one in schemas}
+    asked = {schema["name"] for schema in schemas}
     assert asked <= set(known())
     assert len(asked) > len(known()) * 0.9
 
 
 def test_no_allowance_takes_what_is_a_matter_of_shapes() -> None:
-    for said in (
+    for message in (
         "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0",
         "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got 7)",
         "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x1)",
         "RuntimeError: shape '[6]' is invalid for input of size 1",
         "RuntimeError: value cannot be converted to type uint8_t without overflow",
     ):
-        assert [name for name, pattern in MORE.items() if re.search(pattern, said)] == []
+        assert [name for name, pattern in MORE.items() if re.search(pattern, message)] == []
 
 
 def test_a_planted_difference_is_found(torch: Release, schemas: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = next(one for one in schemas if full_name(one) == "aten::sub.Tensor")
+    schema = next(item for item in schemas if full_name(item) == "aten::sub.Tensor")
     monkeypatch.setattr("tools.differential.comparison.call_ours", lambda _request, _version: {"value": None, "inputs": []})
     row = row_of(torch, schema, 10, 1)
     assert "tensor" in row["disagreement"]

@@ -25,8 +25,8 @@ def required(source: str, horizon: str = "1.6.0", *, parameter: bool = False, he
     module = program(f"{head}  def forward({X}) -> Tensor:\n{body}", f"reference@{horizon}", attributes={"n": 0})
     setattr(module.object, "a_b", Tensor(np.ones(2, np.float32), requires_grad=parameter))  # noqa: B010
     setattr(module.object, "a_ts", [Tensor(np.ones(2, np.float32))])  # noqa: B010
-    found = module.run("forward", (Tensor(np.array([1, 2], np.float32)) if given is None else given,))
-    return bool(found.requires_grad)
+    result = module.run("forward", (Tensor(np.array([1, 2], np.float32)) if given is None else given,))
+    return bool(result.requires_grad)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_elements_of_a_list_that_is_given_are_in_doubt(horizon: str, expected: b
         "def forward(self, xs: List[Tensor]) -> Tensor:\n  return torch.add(torch.mul(xs[0], 2), xs[1], alpha=1)",
         f"reference@{horizon}",
     )
-    one = Tensor(np.ones(2, np.float32))
-    assert module.run("forward", ([one, Tensor(np.ones(2, np.float32))],)).requires_grad is expected
-    assert not one.requires_grad
+    item = Tensor(np.ones(2, np.float32))
+    assert module.run("forward", ([item, Tensor(np.ones(2, np.float32))],)).requires_grad is expected
+    assert not item.requires_grad

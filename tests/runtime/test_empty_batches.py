@@ -17,10 +17,10 @@ def _takes(release: str, name: str, weight: Tensor, *, kind: str = "float32", gr
     ones = [1] * n
     rest = (ones, [0] * n, [0] * n, groups, [dilation] * n) if "transpose" in name else (ones, [0] * n, [dilation] * n, groups)
     try:
-        found = resolve(f"aten::{name}", Release(release))(given, weight, None, *rest)
+        result = resolve(f"aten::{name}", Release(release))(given, weight, None, *rest)
     except Raised:
         return False
-    assert found.shape[0] == 0
+    assert result.shape[0] == 0
     return True
 
 

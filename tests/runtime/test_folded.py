@@ -30,9 +30,9 @@ OTHER = [
 
 def _run(body: str, horizon: str) -> Tensor:
     x = Tensor(np.array([[0, 1], [2, 3]], np.float32))
-    found = program(f"def forward(self, x: Tensor) -> Tensor:\n  {body}", f"reference@{horizon}").run("forward", (x,))
-    assert isinstance(found, Tensor)
-    return found
+    result = program(f"def forward(self, x: Tensor) -> Tensor:\n  {body}", f"reference@{horizon}").run("forward", (x,))
+    assert isinstance(result, Tensor)
+    return result
 
 
 @pytest.mark.parametrize("body", CONSTANT)

@@ -26,23 +26,23 @@ NAN = math.nan
 
 
 def given(*values: Any) -> tuple[Any, ...]:
-    return tuple(Tensor(np.array(one)) if isinstance(one, np.ndarray) else one for one in values)
+    return tuple(Tensor(np.array(value)) if isinstance(value, np.ndarray) else value for value in values)
 
 
 def told(source: str, horizon: str, *args: Any, method: str = "forward") -> Any:
     """What a method gives, arrays as lists; "raises" where it raises."""
     try:
-        found = program(source, f"reference@{horizon}").run(method, given(*args))
+        result = program(source, f"reference@{horizon}").run(method, given(*args))
     except Raised:
         return "raises"
-    return plain(found)
+    return plain(result)
 
 
 def plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.array.tolist()
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return value
 
 
@@ -77,9 +77,9 @@ LISTS = "xs: List[float],\n    ys: List[float]"
 
 def test_a_list_is_equal_to_itself_from_1_6_on() -> None:
     """Another list is compared number by number, also where it holds the very same NaN."""
-    one = method("(torch.eq(xs, xs), torch.ne(xs, xs))", LISTS)
-    assert told(one, "1.5.1", [NAN, 1.0], []) == [False, True]
-    assert told(one, "1.6.0", [NAN, 1.0], []) == [True, False]
+    item = method("(torch.eq(xs, xs), torch.ne(xs, xs))", LISTS)
+    assert told(item, "1.5.1", [NAN, 1.0], []) == [False, True]
+    assert told(item, "1.6.0", [NAN, 1.0], []) == [True, False]
     two = method("(torch.eq(xs, ys), torch.ne(xs, ys))", LISTS)
     assert told(two, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
     assert told(two, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [False, True]
@@ -142,8 +142,8 @@ def test_texts_become_floats_from_1_6_on(text: str, before: Any, since: Any) -> 
 
 @pytest.mark.parametrize(("horizon", "dtype"), [("1.5.1", "float64"), ("1.6.0", "float32")])
 def test_floats_make_a_tensor_of_float64_up_to_1_5(horizon: str, dtype: str) -> None:
-    made = program(method("torch.tensor([a, 1.])", "a: float"), f"reference@{horizon}").run("forward", (0.5,))
-    assert str(made.dtype).removeprefix("torch.") == dtype
+    result = program(method("torch.tensor([a, 1.])", "a: float"), f"reference@{horizon}").run("forward", (0.5,))
+    assert str(result.dtype).removeprefix("torch.") == dtype
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_convolutions_of_bfloat16_where_one_dnn_may_not(horizon: str, raises: bo
 @pytest.mark.parametrize(("horizon", "dtype"), [("1.1.0", "uint8"), ("1.2.0", "bool")])
 def test_bools_make_a_tensor_of_bool_from_1_2_on(horizon: str, dtype: str) -> None:
     for data in (True, [True]):
-        made = resolve("aten::tensor", Release(horizon))(data)
-        assert str(made.dtype).removeprefix("torch.") == dtype
+        result = resolve("aten::tensor", Release(horizon))(data)
+        assert str(result.dtype).removeprefix("torch.") == dtype
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "mode", "kthvalue", "median", "amax", "aminmax"])
@@ -269,9 +269,9 @@ def test_one_point_by_the_operator_of_older_programs_is_that_of_the_release(mode
 
 @pytest.mark.parametrize(("horizon", "shared"), [("1.11.0", True), ("1.12.1", False)])
 def test_finer_pixels_are_a_view_up_to_1_11(horizon: str, shared: bool) -> None:
-    one = Tensor(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
-    made = program(method("torch.pixel_shuffle(x, 2)", "x: Tensor"), f"reference@{horizon}").run("forward", (one,))
-    assert np.shares_memory(made.array, one.array) is shared
+    item = Tensor(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
+    tensor = program(method("torch.pixel_shuffle(x, 2)", "x: Tensor"), f"reference@{horizon}").run("forward", (item,))
+    assert np.shares_memory(tensor.array, item.array) is shared
 
 
 def test_what_is_empty_is_of_no_type_where_several_are_taken() -> None:
@@ -304,10 +304,10 @@ def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone()
     )
     state = b"X\x04\0\0\0kindc__torch__.m\nKind\nK\x02R"
     stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as result:
         for info in old.infolist():
             record = old.read(info)
-            made.writestr(
+            result.writestr(
                 info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record
             )
     assert load(stream.getvalue(), "reference@2.15.0").run("forward", ()) == "B"
@@ -416,9 +416,9 @@ def test_nothing_is_computed_of_numbers_that_nobody_knows(body: str) -> None:
 def test_random_integers_were_floats_in_programs(body: str, last: str, none: str) -> None:
     """Asked of 1.4.0 to 2.0.1: outside of programs they are integers in all of them. Older programs give None as the dtype."""
 
-    def dtype(said: str, horizon: str) -> str:
-        made = program(method(said, "n: int"), f"reference@{horizon}").run("forward", (1,))
-        return str(made.dtype).removeprefix("torch.")
+    def dtype(text: str, horizon: str) -> str:
+        result = program(method(text, "n: int"), f"reference@{horizon}").run("forward", (1,))
+        return str(result.dtype).removeprefix("torch.")
 
     assert [dtype(body, horizon) for horizon in (last, "1.13.1")] == ["float32", "int64"]
     assert dtype(f"{body[:-1]}, dtype=None)", "2.15.0") == none
@@ -502,8 +502,8 @@ def test_rows_of_several_lengths_make_no_tensor(rows: list[list[float]], said: s
 )  # fmt: skip
 def test_an_empty_list_makes_a_tensor_of_what_it_is_said_to_hold(body: str, kind: str) -> None:
     source = method(body, "xs: List[int],\n    ys: List[List[bool]],\n    zs: List[float]")
-    made = program(source, "reference@2.15.0").run("forward", ([], [[]], []))
-    assert str(made.dtype).removeprefix("torch.") == kind
+    result = program(source, "reference@2.15.0").run("forward", ([], [[]], []))
+    assert str(result.dtype).removeprefix("torch.") == kind
 
 
 def test_the_number_of_a_truth_value_was_an_integer() -> None:
@@ -529,11 +529,13 @@ def test_texts_are_parted_from_the_end() -> None:
 def test_grids_are_views_of_what_they_are_made_of(indexing: Literal["ij", "xy"]) -> None:
     """Asked of 1.0.0, 1.5.1, 1.7.1, 1.12.1 and 2.15.0."""
     x, y = Tensor(np.array([1.0, 2.0, 9.0])[:2]), Tensor(np.array([3.0, 4.0, 5.0]))
-    made = program(method(f'torch.meshgrid([x, y], indexing="{indexing}")', "x: Tensor,\n    y: Tensor"), "reference@2.15.0").run(
-        "forward", (x, y)
-    )
-    assert [one.array.tolist() for one in made] == [one.tolist() for one in np.meshgrid(x.array, y.array, indexing=indexing)]
-    assert [one.storage is given.storage for one, given in zip(made, (x, y), strict=True)] == [True, True]
+    result = program(
+        method(f'torch.meshgrid([x, y], indexing="{indexing}")', "x: Tensor,\n    y: Tensor"), "reference@2.15.0"
+    ).run("forward", (x, y))
+    assert [tensor.array.tolist() for tensor in result] == [
+        tensor.tolist() for tensor in np.meshgrid(x.array, y.array, indexing=indexing)
+    ]
+    assert [item.storage is given.storage for item, given in zip(result, (x, y), strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -613,8 +615,8 @@ def test_lists_without_numbers_become_tensors(horizon: str, given: list[Any], fo
         with pytest.raises(Raised, match=found):
             module.run("forward", (given,))
     else:
-        made = module.run("forward", (given,))
-        assert (made.dtype.name, made.shape) == found
+        array = module.run("forward", (given,))
+        assert (array.dtype.name, array.shape) == found
 
 
 X = "x: Tensor"
@@ -648,7 +650,7 @@ MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)
 def test_operators_at_their_borders(body: tuple[str, str], args: tuple[Any, ...], made: list[tuple[str, Any]]) -> None:
     """Each was asked of eight to ten releases from 1.5.1 to 2.6.0."""
     for horizon, value in made:
-        assert told(method(*body), horizon, *(one.copy() for one in args)) == value
+        assert told(method(*body), horizon, *(arg.copy() for arg in args)) == value
 
 
 @pytest.mark.parametrize(
@@ -708,11 +710,11 @@ def test_texts_as_releases_take_them(body: str, made: Any) -> None:
     ],
 )  # fmt: skip
 def test_operators_that_no_recipe_had(name: str, args: tuple[Any, ...], made: Any) -> None:
-    found = resolve(f"aten::{name}", Release("2.15.0"))(*given(*args))
-    if isinstance(found, tuple):
-        assert plain(found) == made
+    result = resolve(f"aten::{name}", Release("2.15.0"))(*given(*args))
+    if isinstance(result, tuple):
+        assert plain(result) == made
     else:
-        np.testing.assert_allclose(plain(found), made, rtol=1e-12)
+        np.testing.assert_allclose(plain(result), made, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -736,10 +738,10 @@ def test_a_constant_without_dimensions_is_a_number_as_the_second_operand_of_arit
 ) -> None:
     """1.3.1 to 2.15.0, asked for traced programs that 1.3.1, 1.5.1, 1.10.2 and 2.13.0 had written."""
     monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(2.5)))
-    found = program(method(body, "x: Tensor"), f"reference@{horizon}", version=2 if horizon < "1.5" else 3).run(
+    tensor = program(method(body, "x: Tensor"), f"reference@{horizon}", version=2 if horizon < "1.5" else 3).run(
         "forward", (Tensor(np.array(1.5, np.float32)),)
     )
-    assert found.array.dtype == expected
+    assert tensor.array.dtype == expected
 
 
 def test_up_to_1_4_arithmetic_with_a_constant_that_changes_nothing_gives_the_tensor_itself(
@@ -748,9 +750,9 @@ def test_up_to_1_4_arithmetic_with_a_constant_that_changes_nothing_gives_the_ten
     monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(1.0)))
     x = Tensor(np.array([1.5], np.float32))
     for horizon, same in (("1.4.0", True), ("1.5.1", False)):
-        made = program(method("torch.mul(x, CONSTANTS.c0)", "x: Tensor"), f"reference@{horizon}", version=2)
-        found = made.run("forward", (x,))
-        assert np.shares_memory(found.array, x.array) == same
+        result = program(method("torch.mul(x, CONSTANTS.c0)", "x: Tensor"), f"reference@{horizon}", version=2)
+        tensor = result.run("forward", (x,))
+        assert np.shares_memory(tensor.array, x.array) == same
 
 
 @pytest.mark.parametrize("horizon", ["1.6.0", "1.12.1", "2.15.0"])

@@ -83,9 +83,9 @@ def test_most_operators_of_the_reader_that_compute_with_floats_are_asked() -> No
 
 
 def test_the_releases_that_compute_an_operator_are_told() -> None:
-    found = halves.computed_by("aten::layer_norm", "float16")
-    assert found is not None
-    releases, bits = found
+    result = halves.computed_by("aten::layer_norm", "float16")
+    assert result is not None
+    releases, bits = result
     assert bits & releases.bit("2.15.0")
     assert not bits & releases.bit("2.1.2")
     assert halves.computed_by("aten::clone", "float16") is None
@@ -103,9 +103,9 @@ def test_the_releases_that_compute_an_operator_are_told() -> None:
 )
 def test_a_batch_times_a_matrix_is_one_product_of_matrices(horizon: str, ranks: tuple[int, int], kernel: str) -> None:
     """Recipe bfloat16_products: up to 1.7 batches of bfloat16 are refused, and matrices are not."""
-    found = halves.said("aten::matmul", "bfloat16", ranks, 2, Release(horizon))
-    assert (found == halves.COMPUTES) is not bool(kernel)
-    assert kernel in str(found)
+    result = halves.said("aten::matmul", "bfloat16", ranks, 2, Release(horizon))
+    assert (result == halves.COMPUTES) is not bool(kernel)
+    assert kernel in str(result)
 
 
 def test_a_batch_times_a_vector_is_a_matrix_times_a_vector_from_1_12_on() -> None:
@@ -144,14 +144,14 @@ def test_who_says_that_inputs_cannot_be_made_agrees_with_who_says_the_same() -> 
 
 @pytest.mark.parametrize(("horizon", "computes"), [("1.7.1", False), ("1.8.1", True)])
 def test_a_mask_in_front_does_not_hide_floats_of_16_bits(horizon: str, computes: bool) -> None:
-    one = Tensor(np.array([1.0, 2.0], np.float16))
+    item = Tensor(np.array([1.0, 2.0], np.float16))
     mask = Tensor(np.array([True, False]))
     where = resolve("aten::where", Release(horizon))
     if computes:
-        assert where(mask, one, one).array.tolist() == [1.0, 2.0]
+        assert where(mask, item, item).array.tolist() == [1.0, 2.0]
     else:
         with pytest.raises(Raised, match="not implemented for 'Half'"):
-            where(mask, one, one)
+            where(mask, item, item)
 
 
 def test_dropout_that_draws_nothing_takes_every_type() -> None:

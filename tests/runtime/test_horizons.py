@@ -34,34 +34,34 @@ def column_of(reply: dict[str, Any], only: str = "^aten::relu$") -> Compared:
 
 
 def test_a_call_that_only_the_release_refuses_is_counted_and_shown() -> None:
-    found = column_of({"error": "RuntimeError: planted"})
-    groups = found.apart("torch refuses only")
+    compared = column_of({"error": "RuntimeError: planted"})
+    groups = compared.apart("torch refuses only")
     assert groups
-    assert "planted" in document([found], 12, 0)
-    assert found.total["torch refuses only"] > found.total["equally refused"]
+    assert "planted" in document([compared], 12, 0)
+    assert compared.total["torch refuses only"] > compared.total["equally refused"]
 
 
 def test_another_value_is_counted_and_shown() -> None:
-    found = column_of({"value": 1, "inputs": []})
-    assert found.total["values differ"] > 0
-    assert len({group.dtype for group in found.apart("values differ")}) > 1
-    assert "- values differ: `aten::relu` (" in document([found], 12, 0)
+    compared = column_of({"value": 1, "inputs": []})
+    assert compared.total["values differ"] > 0
+    assert len({group.dtype for group in compared.apart("values differ")}) > 1
+    assert "- values differ: `aten::relu` (" in document([compared], 12, 0)
 
 
 def test_a_release_without_tensors_of_a_dtype_is_in_no_column() -> None:
-    found = column_of({"no_input": "bfloat16"})
-    assert not any(found.total[name] for name in COLUMNS)
-    made = found.total.total()
-    assert made
-    text = document([found], 12, 0)
-    assert f"| {made:,} | 0 | 0 | 0 | 0 | 0 | 0 | {made:,} |" in text
-    assert f"| no such tensor | {made:,} |" in text
+    result = column_of({"no_input": "bfloat16"})
+    assert not any(result.total[name] for name in COLUMNS)
+    product = result.total.total()
+    assert product
+    text = document([result], 12, 0)
+    assert f"| {product:,} | 0 | 0 | 0 | 0 | 0 | 0 | {product:,} |" in text
+    assert f"| no such tensor | {product:,} |" in text
 
 
 def test_what_the_release_does_not_hand_out_is_counted_by_its_reason() -> None:
-    found = column_of({"value": {"other": "torch.float32"}, "inputs": []})
-    assert found.total["values differ"] == 0
-    assert "| given a value that the tool does not hand out | " in document([found], 12, 0)
+    result = column_of({"value": {"other": "torch.float32"}, "inputs": []})
+    assert result.total["values differ"] == 0
+    assert "| given a value that the tool does not hand out | " in document([result], 12, 0)
 
 
 class Unwritten(Refusing):
@@ -74,11 +74,11 @@ class Unwritten(Refusing):
 def test_an_answer_from_memory_that_nothing_wrote_is_no_value() -> None:
     """Where the reader says that a call is not modelled; where it gives a value, that differs."""
     schemas = schemas_at("1.5.1", "^aten::(relu|can_cast)$")
-    found = Compared("1.5.1", len(schemas), *asked(cast("Release", Unwritten({})), schemas, 12, 0))
-    assert {group.operator for group in found.apart(UNWRITTEN)} == {"aten::can_cast"}
-    assert {group.operator for group in found.apart("values differ")} == {"aten::can_cast", "aten::relu"}
-    assert not found.apart("not modelled")
-    assert f"| {UNWRITTEN} | {found.total[UNWRITTEN]:,} |" in document([found], 12, 0)
+    compared = Compared("1.5.1", len(schemas), *asked(cast("Release", Unwritten({})), schemas, 12, 0))
+    assert {group.operator for group in compared.apart(UNWRITTEN)} == {"aten::can_cast"}
+    assert {group.operator for group in compared.apart("values differ")} == {"aten::can_cast", "aten::relu"}
+    assert not compared.apart("not modelled")
+    assert f"| {UNWRITTEN} | {compared.total[UNWRITTEN]:,} |" in document([compared], 12, 0)
 
 
 def test_a_library_that_does_not_fill_memory_ends_the_comparison() -> None:
@@ -92,26 +92,30 @@ def test_an_operator_without_calls_is_named() -> None:
 
 @pytest.mark.parametrize("release", HORIZONS)
 def test_schemas_are_those_of_the_release(release: str) -> None:
-    found = schemas_at(release)
-    assert {one["name"] for one in found} <= set(known())
-    assert len(found) > 1000
+    result = schemas_at(release)
+    assert {schema["name"] for schema in result} <= set(known())
+    assert len(result) > 1000
 
 
 def test_types_of_old_schemas_are_read() -> None:
-    (row,) = [one for one in schemas_at("1.2.0", "^aten::keys$") if "str" in one["text"]]
-    assert [one["real"] for one in row["arguments"]] == ["Dict[str, t]"]
+    (row,) = [schema for schema in schemas_at("1.2.0", "^aten::keys$") if "str" in schema["text"]]
+    assert [argument["real"] for argument in row["arguments"]] == ["Dict[str, t]"]
     assert row["returns"] == ["List[str]"]
-    (row,) = [one for one in schemas_at("1.2.0", "^aten::zeros$") if " out)" not in one["text"] and "names" not in one["text"]]
-    assert [one["real"] for one in row["arguments"]][:2] == ["List[int]", "Optional[ScalarType]"]
+    (row,) = [
+        schema
+        for schema in schemas_at("1.2.0", "^aten::zeros$")
+        if " out)" not in schema["text"] and "names" not in schema["text"]
+    ]
+    assert [argument["real"] for argument in row["arguments"]][:2] == ["List[int]", "Optional[ScalarType]"]
 
 
-@pytest.fixture(params=[pytest.param(one, marks=pytest.mark.real_torch(one)) for one in HORIZONS])
+@pytest.fixture(params=[pytest.param(item, marks=pytest.mark.real_torch(item)) for item in HORIZONS])
 def horizon(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    result: str = request.param
+    return result
 
 
 def test_no_value_differs(horizon: str) -> None:
-    found = compare_at(horizon, SLICE, 4, 20200624)
-    assert [group.examples for group in found.apart("values differ")] == []
-    assert found.total["equal"] > 100
+    compared = compare_at(horizon, SLICE, 4, 20200624)
+    assert [group.examples for group in compared.apart("values differ")] == []
+    assert compared.total["equal"] > 100

@@ -362,8 +362,8 @@ def test_no_operator_takes_more_memory_than_it_may() -> None:
         [sys.executable, "-c", script], input=json.dumps(LARGE), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = dict(zip(LARGE, map(json.loads, done.stdout.splitlines()), strict=True))
-    assert {body: one for body, one in said.items() if "memory" not in one} == {}
+    messages = dict(zip(LARGE, map(json.loads, done.stdout.splitlines()), strict=True))
+    assert {body: item for body, item in messages.items() if "memory" not in item} == {}
 
 
 # ------------------------------------------------------------------------------------------------------- laws

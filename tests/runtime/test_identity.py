@@ -36,18 +36,18 @@ def module(methods: str, horizon: str) -> Module:
     source = HEAD + "".join(f"  {line}\n" for line in methods.strip("\n").split("\n")) + LIGHT
     members = b"".join(b"X%c\0\0\0%sc__torch__.m\nLight\nX\x04\0\0\0stop\x85R" % (len(name), name) for name in (b"one", b"other"))
     stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as product:
         for info in old.infolist():
             record = old.read(info)
-            made.writestr(info.filename, record.replace(b"ub.", members + b"ub.") if info.filename == "m/data.pkl" else record)
-    found = load(stream.getvalue(), f"reference@{horizon}")
-    assert isinstance(found, Module)
-    return found
+            product.writestr(info.filename, record.replace(b"ub.", members + b"ub.") if info.filename == "m/data.pkl" else record)
+    result = load(stream.getvalue(), f"reference@{horizon}")
+    assert isinstance(result, Module)
+    return result
 
 
 @pytest.mark.parametrize("horizon", READERS)
 def test_members_in_the_state_are_objects_of_their_own(horizon: str) -> None:
-    made = module(
+    result = module(
         f"""
 def forward(self: __torch__.m.Model) -> List[bool]:
   one = self.one
@@ -67,8 +67,8 @@ def store(self: __torch__.m.Model) -> List[bool]:
 """,
         horizon,
     )
-    assert made.run("forward") == [True, False, False, True]
-    assert [made.run("store"), made.run("store")] == [
+    assert result.run("forward") == [True, False, False, True]
+    assert [result.run("store"), result.run("store")] == [
         [False, True, False],
         [False, True, True],
     ]  # then the mention of the run before
@@ -76,7 +76,7 @@ def store(self: __torch__.m.Model) -> List[bool]:
 
 @pytest.mark.parametrize("horizon", READERS)
 def test_each_variable_that_is_set_to_a_member_is_a_mention(horizon: str) -> None:
-    made = module(
+    result = module(
         f"""
 def forward(self: __torch__.m.Model) -> List[bool]:
   _0 = {GREEN}
@@ -86,7 +86,7 @@ def forward(self: __torch__.m.Model) -> List[bool]:
 """,
         horizon,
     )
-    assert made.run("forward") == [False, True, True, True, True]
+    assert result.run("forward") == [False, True, True, True, True]
 
 
 def compared(types: str, *args: Any, body: str = "[torch.__is__(a, b), torch.__isnot__(a, b), torch.__is__(a, a)]") -> Any:

@@ -51,9 +51,9 @@ TURNED, ROWS = ((2, 3), (1, 2)), ((2, 3), (3, 1))
 )
 def test_results_lie_as_in_the_release(name: str, operands: list[Any], given: dict[str, tuple[int, ...]]) -> None:
     for release, wanted in given.items():
-        args = [laid(*one) if isinstance(one, tuple) else one for one in operands]
-        found = resolve(f"aten::{name}", Release(release))(*args)
-        assert (found[0] if isinstance(found, tuple) else found).strides == wanted, release
+        args = [laid(*operand) if isinstance(operand, tuple) else operand for operand in operands]
+        result = resolve(f"aten::{name}", Release(release))(*args)
+        assert (result[0] if isinstance(result, tuple) else result).strides == wanted, release
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_a_number_is_an_operand_without_dimensions(
 
 def test_values_stay_when_the_layout_changes() -> None:
     turned, rows = laid(*TURNED), laid(*ROWS)
-    found = resolve("aten::add", Release("2.15.0"))(turned, rows)
-    assert found.array.tolist() == (turned.array + rows.array).tolist()
+    tensor = resolve("aten::add", Release("2.15.0"))(turned, rows)
+    assert tensor.array.tolist() == (turned.array + rows.array).tolist()
 
 
 def test_the_first_operand_decides_since_1_7() -> None:
@@ -120,6 +120,6 @@ def test_halves_are_refused_whatever_the_number_of_dimensions(bounds: tuple[Any,
 @pytest.mark.parametrize("release", ["1.6.0", "2.15.0"])
 @pytest.mark.parametrize("dims", [None, [0], [0, 1]])
 def test_the_sum_of_one_element_has_memory_of_its_own(release: str, dims: list[int] | None) -> None:
-    one = Tensor(np.ones((1, 1), np.float32))
-    total = resolve("aten::sum", Release(release))(*([one] if dims is None else [one, dims]))
-    assert total.storage is not one.storage
+    item = Tensor(np.ones((1, 1), np.float32))
+    total = resolve("aten::sum", Release(release))(*([item] if dims is None else [item, dims]))
+    assert total.storage is not item.storage

@@ -52,9 +52,9 @@ from torch_compat.errors import Raised, Refused, Unsupported
     ],
 )
 def test_expressions(expression: str, value: Any) -> None:
-    found = run(f"def forward(self) -> Any:\n  return {expression}")
-    assert found == value
-    assert type(found) is type(value)
+    result = run(f"def forward(self) -> Any:\n  return {expression}")
+    assert result == value
+    assert type(result) is type(value)
 
 
 def test_texts_are_bytes_inside_and_texts_outside() -> None:

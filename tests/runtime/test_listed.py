@@ -26,5 +26,5 @@ def test_an_empty_list_is_of_what_its_variable_holds(body: str, kind: str) -> No
     source = f"def forward(self: __torch__.m.Model,\n    {PARAMETERS}):\n  {body}\n"
     module = program(source, "reference@2.15.0")
     module.object.__dict__["a_sizes"] = [1.5]
-    made = module.run("forward", ([1], [True], [[1]], {"a": 1}, 0))
-    assert (made.array.size, str(made.dtype).removeprefix("torch.")) == (0, kind)
+    tensor = module.run("forward", ([1], [True], [[1]], {"a": 1}, 0))
+    assert (tensor.array.size, str(tensor.dtype).removeprefix("torch.")) == (0, kind)

@@ -19,14 +19,14 @@ def told(body: str, value: Any, horizon: str) -> Any:
     """What a method gives, of a tensor without dimensions; "raises" where an assertion fails."""
     lines = body.replace("\n", "\n  ")
     try:
-        found = run(
+        tensor = run(
             f"\ndef forward(self: __torch__.m.Model,\n    x: Tensor) -> Any:\n  {lines}\n",
             Tensor(np.array(value)),
             horizon=f"reference@{horizon}",
         )
     except Raised as error:
         return "raises" if "isInt() INTERNAL ASSERT FAILED" in error.message else error.message
-    return found.array.tolist() if isinstance(found, Tensor) else found
+    return tensor.array.tolist() if isinstance(tensor, Tensor) else tensor
 
 
 @pytest.mark.parametrize(

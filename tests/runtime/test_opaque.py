@@ -43,13 +43,13 @@ def channels(numbers: list[Any]) -> PickledTensor:
 
 
 def elements(part: dict[str, Any], kind: str) -> list[Any]:
-    found: list[Any] = np.frombuffer(base64.b64decode(part["tensor"]["bytes"]), kind).tolist()
-    return found
+    results: list[Any] = np.frombuffer(base64.b64decode(part["tensor"]["bytes"]), kind).tolist()
+    return results
 
 
 def test_a_quantized_tensor_is_shown_by_its_integers() -> None:
-    made = pickled("qint8", (2, 2), (1, 2), np.arange(4, dtype=np.int8), ("per_tensor_affine", 0.5, -3))
-    shown = Encoder().encode(made)["object"]
+    result = pickled("qint8", (2, 2), (1, 2), np.arange(4, dtype=np.int8), ("per_tensor_affine", 0.5, -3))
+    shown = Encoder().encode(result)["object"]
     assert shown["type"] == "torch.strided"
     state = dict(shown["state"]["dict"])
     assert elements(state.pop("int_repr"), "i1") == [0, 2, 1, 3]
@@ -73,15 +73,15 @@ def test_channels_have_scales_of_their_own(zero_points: list[Any], scheme: str) 
 
 
 def test_scales_in_a_list_are_read_too() -> None:
-    made = pickled("quint8", (2,), (1,), np.arange(2, dtype=np.uint8), ("per_channel_affine", [0.5, 1.0], [0, 1], 0))
-    assert made.parts["scales"].array.tolist() == [0.5, 1.0]
-    assert made.parts["zero_points"].array.dtype == np.int64
+    result = pickled("quint8", (2,), (1,), np.arange(2, dtype=np.uint8), ("per_channel_affine", [0.5, 1.0], [0, 1], 0))
+    assert result.parts["scales"].array.tolist() == [0.5, 1.0]
+    assert result.parts["zero_points"].array.dtype == np.int64
 
 
 def test_a_tensor_without_numpy_dtype_is_shown_by_its_bytes() -> None:
     base = np.arange(8, dtype=np.uint16)
-    made = pickled("complex32", (2,), (2,), base, offset=1, requires_grad=True)
-    body = Encoder().encode(made)["tensor"]
+    result = pickled("complex32", (2,), (2,), base, offset=1, requires_grad=True)
+    body = Encoder().encode(result)["tensor"]
     assert np.frombuffer(base64.b64decode(body["bytes"]), np.uint16).tolist() == [2, 3, 6, 7]
     assert (body["dtype"], body["strides"], body["offset"], body["requires_grad"]) == ("complex32", [2], 1, True)
 
@@ -95,8 +95,8 @@ def test_views_of_one_storage_share_it() -> None:
 
 
 def test_several_numbers_in_a_byte_are_the_bytes_of_the_storage() -> None:
-    made = pickled("quint4x2", (3,), (1,), np.array([1, 2, 9], np.uint8), ("per_tensor_affine", 1.0, 0))
-    assert made.parts["elements"].tolist() == [1, 2]
+    result = pickled("quint4x2", (3,), (1,), np.array([1, 2, 9], np.uint8), ("per_tensor_affine", 1.0, 0))
+    assert result.parts["elements"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_a_quantizer_that_is_none_is_corrupt(quantizer: tuple[Any, ...]) -> None
 
 
 def test_the_sizes_of_an_opaque_tensor_can_be_asked_for() -> None:
-    made = pickled("quint4x2", (1, 3), (3, 1), np.array([1, 2], np.uint8), ("per_tensor_affine", 1.0, 0))
+    result = pickled("quint4x2", (1, 3), (3, 1), np.array([1, 2], np.uint8), ("per_tensor_affine", 1.0, 0))
     text = """
 def forward(self, x: Tensor) -> Tuple[List[int], int, int, int, int, bool, bool]:
   return (torch.size(x), torch.size(x, -1), torch.dim(x), torch.numel(x), torch.element_size(x), torch.is_floating_point(x), ops.prim.is_quantized(x))
 """
-    assert run(text, made) == ([1, 3], 3, 2, 3, 1, False, True)
+    assert run(text, result) == ([1, 3], 3, 2, 3, 1, False, True)
 
 
 def test_a_nested_tensor_has_no_sizes() -> None:
@@ -154,7 +154,7 @@ def test_a_nested_tensor_has_no_sizes() -> None:
 
 
 def test_up_to_1_11_releases_cannot_look_into_complex_halves() -> None:
-    made = pickled("complex32", (1,), (1,), np.zeros(2, np.uint16))
-    assert Encoder(complex_halves=False).encode(made) == {
+    result = pickled("complex32", (1,), (1,), np.zeros(2, np.uint16))
+    assert Encoder(complex_halves=False).encode(result) == {
         "object": {"type": "torch.Tensor", "state": "<raises builtins.RuntimeError when looked at>"}
     }

@@ -16,9 +16,9 @@ from torch_compat.runtime.tensor import Tensor
 
 
 def ones(*shape: int, dtype: str = "float32") -> Tensor:
-    found = named(dtype)
-    assert found is not None
-    return Tensor(np.ones(shape, found.array))
+    tensor = named(dtype)
+    assert tensor is not None
+    return Tensor(np.ones(shape, tensor.array))
 
 
 def said(name: str, horizon: str, *args: Any, **keywords: Any) -> str:

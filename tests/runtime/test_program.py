@@ -35,8 +35,8 @@ WRITERS = sorted(folder.name.removeprefix("torch-") for folder in FIXTURES.glob(
 
 
 def programs(writer: str) -> list[Fixture]:
-    found = read_manifest(FIXTURES / f"torch-{writer}" / "manifest.jsonl").fixtures
-    return [one for one in found if one.recipe in LANGUAGE]
+    result = read_manifest(FIXTURES / f"torch-{writer}" / "manifest.jsonl").fixtures
+    return [fixture for fixture in result if fixture.recipe in LANGUAGE]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -46,19 +46,19 @@ def test_at_the_writers_horizon_a_program_does_what_its_writer_read_back(writer:
     for fixture in programs(writer):
         wanted = fixture.golden if isinstance(fixture.readback, str) else fixture.readback
         got = perform(FIXTURES / f"torch-{writer}" / fixture.file, fixture.family, fixture.calls, f"reference@{writer}")
-        found = compare(wanted, got)
+        result = compare(wanted, got)
         grave = [
-            one
-            for one in found.extent
-            if one["kind"] != "strides" and not (one["kind"] == "value" and one["frontier"] is not None)
+            item
+            for item in result.extent
+            if item["kind"] != "strides" and not (item["kind"] == "value" and item["frontier"] is not None)
         ]
-        assert found.result in {"same", "differs"}, (fixture.id, found)
-        assert not grave, (fixture.id, found)
+        assert result.result in {"same", "differs"}, (fixture.id, result)
+        assert not grave, (fixture.id, result)
         looked_at += 1
     assert looked_at >= 3
 
 
-@pytest.mark.parametrize("writer", [one for one in WRITERS if Release(one) >= Release("1.6.0")])
+@pytest.mark.parametrize("writer", [writer for writer in WRITERS if Release(writer) >= Release("1.6.0")])
 def test_the_parameters_and_buffers_of_a_mobile_archive_are_those_of_its_writer(writer: str) -> None:
     """The lite interpreter shows none to Python, so no observation has them. Up to 1.5 the source does not say which are buffers."""
     looked_at = 0
@@ -71,8 +71,8 @@ def test_the_parameters_and_buffers_of_a_mobile_archive_are_those_of_its_writer(
         if Release(writer) <= Release("1.8.1"):  # in its memory every attribute that is a tensor is a buffer
             pairs = [pair for pair in pairs if not pair[0].endswith(".attribute")]
         rest: dict[str, Any] = {"state_after": None, "calls": []}
-        found = compare({"state": {"dict": pairs}, **rest}, {"state": module_state(Encoder(), module), **rest})
-        assert found.result == "same", (fixture.id, found)
+        result = compare({"state": {"dict": pairs}, **rest}, {"state": module_state(Encoder(), module), **rest})
+        assert result.result == "same", (fixture.id, result)
         looked_at += 1
     assert looked_at
 
@@ -80,9 +80,9 @@ def test_the_parameters_and_buffers_of_a_mobile_archive_are_those_of_its_writer(
 def test_a_module_takes_and_gives_arrays() -> None:
     module = program("def forward(self, x: Tensor, n: int=2) -> Tuple[Tensor, List[int]]:\n  return (torch.mul(x, n), [n])")
     given = np.array([1.0, 2.0], np.float32)
-    found, listed = module(given)
-    assert found.tolist() == [2, 4]
-    assert found.dtype == np.float32
+    result, listed = module(given)
+    assert result.tolist() == [2, 4]
+    assert result.dtype == np.float32
     assert listed == [2]
     assert module.forward(given, n=3)[0].tolist() == [3, 6]
     with pytest.raises(AttributeError):
@@ -103,23 +103,23 @@ def test_copies_of_a_module_do_not_ask_for_ever() -> None:
 
 
 def test_the_runtime_is_imported_without_what_it_does_not_need() -> None:
-    said = "import sys, torch_compat.runtime.encoding; print(sorted({'pydantic', 'click', 'rich', 'torch', 'jinja2'} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, cwd=FIXTURES.parent)
-    assert found.stdout.strip() == "[]"
+    message = "import sys, torch_compat.runtime.encoding; print(sorted({'pydantic', 'click', 'rich', 'torch', 'jinja2'} & set(sys.modules)))"
+    judged = subprocess.run([sys.executable, "-c", message], capture_output=True, text=True, check=True, cwd=FIXTURES.parent)
+    assert judged.stdout.strip() == "[]"
 
 
 def test_equal_results_of_1_0_are_one() -> None:
     source = "def forward(self, a: Tensor) -> Tuple[Tensor, Tensor]:\n  return torch.mul(a, 2), torch.mul(a, 2)"
     for horizon, shared in (("reference@1.0.0", True), ("reference@1.1.0", False)):
-        one, other = described(source, horizon).run("forward", (Tensor(np.ones(2)),))
-        assert (one.storage is other.storage) is shared
+        item, other = described(source, horizon).run("forward", (Tensor(np.ones(2)),))
+        assert (item.storage is other.storage) is shared
 
 
 def test_extra_files_are_there() -> None:
     data = archive({"__torch__/m.py": "class Model(Module):\n  training : bool\n"})
     stream = io.BytesIO(data)
-    with zipfile.ZipFile(stream, "a") as made:
-        made.writestr("m/extra/notes.txt", b"hello")
+    with zipfile.ZipFile(stream, "a") as result:
+        result.writestr("m/extra/notes.txt", b"hello")
     assert load(stream.getvalue()).program.extra == {"notes.txt": b"hello"}
 
 
@@ -176,9 +176,9 @@ def test_file_format_versions_are_read_when_a_release_read_them(version: int, ho
 )  # fmt: skip
 def test_broken_archives_end_in_errors_of_ours(records: dict[str, bytes], error: type[HarnessError]) -> None:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         for name, data in records.items():
-            made.writestr(name, data)
+            result.writestr(name, data)
     with pytest.raises(error):
         load(stream.getvalue())
 
@@ -206,14 +206,14 @@ def load_flatbuffer(data: bytes) -> Any:
 def test_any_byte_of_model_json_may_be_wrong(tmp_path: Path) -> None:
     with zipfile.ZipFile(FIXTURES / "torch-1.0.0" / "submodules.pt") as whole:
         parts = {info.filename: whole.read(info) for info in whole.infolist()}
-    (name,) = [one for one in parts if one.endswith("model.json")]
+    (name,) = [part for part in parts if part.endswith("model.json")]
     text = parts[name]
     for place in range(0, len(text), 29):
         parts[name] = text[:place] + b"9" + text[place + 1 :]
         path = tmp_path / f"{place}.pt"
-        with zipfile.ZipFile(path, "w") as made:
+        with zipfile.ZipFile(path, "w") as result:
             for record, data in parts.items():
-                made.writestr(record, data)
+                result.writestr(record, data)
         try:
             load(path)
         except HarnessError:
@@ -251,12 +251,12 @@ def test_upgraders_are_those_that_the_release_of_the_horizon_states() -> None:
     newest, none = upgraders.recorded(NEWEST), upgraders.recorded(Release("1.5.1"))
     assert none.bodies == ()
     for body in newest.bodies:
-        found = newest.find(body.operator, body.bump - 1)
-        assert found is not None
-        assert body in found.bodies
+        result = newest.find(body.operator, body.bump - 1)
+        assert result is not None
+        assert body in result.bodies
         assert newest.find(body.operator, body.bump) is None
         assert none.find(body.operator, body.bump - 1) is None
-        assert found.call(NEWEST) is not None
+        assert result.call(NEWEST) is not None
     assert {body.name for body in newest.bodies} >= {"div_Tensor_0_3", "full_0_4", "linspace_out_0_7", "gelu_0_9"}
     assert "full_names_0_4" in {body.name for body in upgraders.recorded(Release("2.12.1")).bodies}
 
@@ -290,12 +290,12 @@ def test_the_overload_is_chosen_by_the_old_schema() -> None:
 
 
 def test_an_upgrader_whose_parameters_its_old_schema_lacks_is_refused() -> None:
-    (body,) = (one for one in upgraders.recorded(NEWEST).bodies if one.name == "gelu_0_9")
+    (body,) = (item for item in upgraders.recorded(NEWEST).bodies if item.name == "gelu_0_9")
     wrong = upgraders.UpgraderTable([body._replace(text=body.text.replace("self", "input"))])
-    found = wrong.find("aten::gelu", 9)
-    assert found is not None
+    result = wrong.find("aten::gelu", 9)
+    assert result is not None
     with pytest.raises(Refused, match="takes input; its old schema has self"):
-        found.call(NEWEST)
+        result.call(NEWEST)
 
 
 def test_modules_described_in_json_are_read_without_attributes() -> None:
@@ -327,24 +327,24 @@ def test_keywords_may_skip_arguments_that_have_defaults() -> None:
 def packed_program(methods: str) -> bytes:
     """The archive of a release with packed layers, with other methods."""
     kept = io.BytesIO()
-    with zipfile.ZipFile(FIXTURES / "torch-1.6.0/packed_parameters.pt") as given, zipfile.ZipFile(kept, "w") as made:
+    with zipfile.ZipFile(FIXTURES / "torch-1.6.0/packed_parameters.pt") as given, zipfile.ZipFile(kept, "w") as result:
         for name in given.namelist():
             data = given.read(name)
             if name.endswith("/packed_parameters.py"):
                 head, mark, _ = data.partition(b"  def forward")
                 assert mark
                 data = head + methods.encode()
-            made.writestr(name, data)
+            result.writestr(name, data)
     return kept.getvalue()
 
 
 def test_a_program_that_does_not_look_into_an_object_of_torch_classes_runs() -> None:
-    found = load(FIXTURES / "torch-1.6.0/packed_parameters.pt", "reference@1.6.0")
-    assert found(np.array([1.0, -2.0], np.float32)).tolist() == [2.0, -1.0]
+    result = load(FIXTURES / "torch-1.6.0/packed_parameters.pt", "reference@1.6.0")
+    assert result(np.array([1.0, -2.0], np.float32)).tolist() == [2.0, -1.0]
 
 
 def test_what_looks_into_an_object_of_torch_classes_is_not_supported() -> None:
-    found = load(
+    result = load(
         packed_program(
             "  def forward(self: __torch__.packed_parameters.Model) -> Tensor:\n"
             "    weight, bias, = (self.linear).unpack()\n    return weight\n"
@@ -352,7 +352,7 @@ def test_what_looks_into_an_object_of_torch_classes_is_not_supported() -> None:
         "reference",
     )
     with pytest.raises(Unsupported, match=r"no support for class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
-        found()
+        result()
 
 
 def test_an_object_of_torch_classes_that_a_program_gives_is_not_shown(tmp_path: Path) -> None:

@@ -41,14 +41,14 @@ def performed(path: Path, release: str, *calls: Any) -> list[Any]:
     return [call["first"] for call in perform(path, "torchscript", asked, f"reference@{release}")["calls"]]
 
 
-def keys(said: dict[str, Any]) -> list[str]:
-    body = said["value"]["object"]
+def keys(message: dict[str, Any]) -> list[str]:
+    body = message["value"]["object"]
     assert body["type"] == "collections.OrderedDict"
     return [key for key, _ in body["state"]["dict"]]
 
 
-def elements(said: dict[str, Any], name: str) -> tuple[str, list[float]]:
-    body = next(value for key, value in said["value"]["object"]["state"]["dict"] if key == name)
+def elements(message: dict[str, Any], name: str) -> tuple[str, list[float]]:
+    body = next(value for key, value in message["value"]["object"]["state"]["dict"] if key == name)
     body = body["tuple"][1]["tensor"] if "tuple" in body else body["tensor"]
     return body["dtype"], np.frombuffer(base64.b64decode(body["bytes"]), body["dtype"]).tolist()
 
@@ -60,11 +60,11 @@ def modes(tmp_path: Path, release: str, *calls: Any) -> list[Any]:
 
 
 def test_modes_of_all_modules_are_set(tmp_path: Path) -> None:
-    first, made, _, second, _, third = modes(
+    first, result, _, second, _, third = modes(
         tmp_path, "2.15.0", ["forward"], ["train"], ["train", True], ["forward"], ["eval"], ["forward"]
     )
-    assert [one["value"] for one in (first, second, third)] == [False, True, False]
-    assert made["value"] == {"object": {"type": "Model", "state": {"dict": []}}}
+    assert [item["value"] for item in (first, second, third)] == [False, True, False]
+    assert result["value"] == {"object": {"type": "Model", "state": {"dict": []}}}
 
 
 def test_the_mode_of_submodules_is_set() -> None:
@@ -77,8 +77,8 @@ def test_the_mode_of_submodules_is_set() -> None:
 
 def test_a_mode_has_to_be_a_bool_since_1_9(tmp_path: Path) -> None:
     for release, works in (("1.8.1", True), ("1.12.1", False)):
-        made, number = modes(tmp_path, release, ["train", 1], ["forward"])
-        assert ("value" in made) is works
+        result, number = modes(tmp_path, release, ["train", 1], ["forward"])
+        assert ("value" in result) is works
         assert number["value"] is works
     assert "error" in modes(tmp_path, "1.8.1", ["train", "yes"])[0]
     assert "error" in modes(tmp_path, "1.8.1", ["eval", True])[0]
@@ -98,46 +98,46 @@ def test_generators_say_nothing(tmp_path: Path) -> None:
 
 
 def test_the_state_is_in_the_order_of_modules_and_detached() -> None:
-    (said,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict"])
-    assert keys(said) == PARAMETERS
-    assert all("requires_grad" not in value["tensor"] for _, value in said["value"]["object"]["state"]["dict"])
-    (said,) = performed(WITHOUT_BUFFERS, "1.8.1", ["state_dict"])
-    assert keys(said)[:4] == ["calls", "peak", "linear.weight", "linear.bias"]
+    (message,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict"])
+    assert keys(message) == PARAMETERS
+    assert all("requires_grad" not in value["tensor"] for _, value in message["value"]["object"]["state"]["dict"])
+    (message,) = performed(WITHOUT_BUFFERS, "1.8.1", ["state_dict"])
+    assert keys(message)[:4] == ["calls", "peak", "linear.weight", "linear.bias"]
 
 
 def test_the_state_is_written_into_a_dict() -> None:
-    (said,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict", {"dict": []}, "a."])
-    assert [key for key, _ in said["value"]["dict"]] == ["a." + name for name in PARAMETERS]
-    assert said["inputs"][0] == said["value"]
+    (message,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict", {"dict": []}, "a."])
+    assert [key for key, _ in message["value"]["dict"]] == ["a." + name for name in PARAMETERS]
+    assert message["inputs"][0] == message["value"]
     assert "error" in performed(WITHOUT_BUFFERS, "1.8.1", ["state_dict", {"dict": []}, "a."])[0]
 
 
 def load(path: Path, release: str, state: dict[str, Any], *more: Any) -> list[Any]:
-    return performed(path, release, ["load_state_dict", {"dict": [list(one) for one in state.items()]}, *more], ["state_dict"])
+    return performed(path, release, ["load_state_dict", {"dict": [list(item) for item in state.items()]}, *more], ["state_dict"])
 
 
 def test_what_a_state_lacks_is_told_and_the_rest_is_copied() -> None:
     state = {"linear.bias": tensor([1, 2], "float64"), "linear.bias.more": tensor([1]), "other": tensor([1])}
-    said, after = load(WITHOUT_BUFFERS, "2.15.0", state, False)
+    message, after = load(WITHOUT_BUFFERS, "2.15.0", state, False)
     missing = ["linear.weight", "norm.weight", "norm.bias"]
-    assert said["value"]["object"]["state"] == [missing, ["other", "linear.bias.more"]]
+    assert message["value"]["object"]["state"] == [missing, ["other", "linear.bias.more"]]
     assert elements(after, "linear.bias") == ("float32", [1.0, 2.0])
-    said, after = load(WITHOUT_BUFFERS, "2.15.0", state)
-    assert "error" in said
+    message, after = load(WITHOUT_BUFFERS, "2.15.0", state)
+    assert "error" in message
     assert elements(after, "linear.bias") == ("float32", [1.0, 2.0])
 
 
 def test_a_shape_has_to_fit() -> None:
-    said, after = load(WITHOUT_BUFFERS, "2.15.0", {"linear.bias": tensor([1.0]), "norm.bias": tensor([4.0, 5.0])}, False)
-    assert "error" in said
+    message, after = load(WITHOUT_BUFFERS, "2.15.0", {"linear.bias": tensor([1.0]), "norm.bias": tensor([4.0, 5.0])}, False)
+    assert "error" in message
     assert elements(after, "linear.bias") == ("float32", [0.5, -3.5])
     assert elements(after, "norm.bias") == ("float32", [4.0, 5.0])
 
 
 @pytest.mark.parametrize(("release", "works"), [("2.9.1", True), ("2.15.0", False)])
 def test_one_number_of_several_was_taken(release: str, works: bool) -> None:
-    said, after = load(WITH_BUFFERS, release, {"norm.num_batches_tracked": tensor([7, 8], "int64")}, False)
-    assert ("value" in said) is works
+    message, after = load(WITH_BUFFERS, release, {"norm.num_batches_tracked": tensor([7, 8], "int64")}, False)
+    assert ("value" in message) is works
     assert elements(after, "norm.num_batches_tracked") == ("int64", [7 if works else 0])
 
 
@@ -154,19 +154,19 @@ def test_what_floats_is_converted() -> None:
     assert "error" in performed(WITH_BUFFERS, "2.15.0", ["to", {"dtype": "int64"}])[0]
     assert "error" in performed(WITH_BUFFERS, "2.15.0", ["to", "cuda"])[0]
     assert "error" in performed(WITH_BUFFERS, "2.15.0", ["float", 1])[0]
-    (said,) = performed(WITHOUT_BUFFERS, "1.8.1", ["type", "torch.DoubleTensor"])
-    assert elements(said, "norm.num_batches_tracked") == ("float64", [0.0])
+    (message,) = performed(WITHOUT_BUFFERS, "1.8.1", ["type", "torch.DoubleTensor"])
+    assert elements(message, "norm.num_batches_tracked") == ("float64", [0.0])
 
 
 def test_submodules_are_called_by_name() -> None:
-    (said,) = performed(WITH_BUFFERS, "2.15.0", ["linear", tensor(X)])
-    assert said["value"]["tensor"]["shape"] == [2, 2]
+    (message,) = performed(WITH_BUFFERS, "2.15.0", ["linear", tensor(X)])
+    assert message["value"]["tensor"]["shape"] == [2, 2]
     assert "error" in performed(WITH_BUFFERS, "2.15.0", ["calls"])[0]
 
 
 def test_modules_are_shown() -> None:
-    (said,) = performed(WITH_BUFFERS, "2.15.0", ["__repr__"])
-    assert said["value"] == (
+    (message,) = performed(WITH_BUFFERS, "2.15.0", ["__repr__"])
+    assert message["value"] == (
         "RecursiveScriptModule(\n  original_name=Model\n  (linear): RecursiveScriptModule(original_name=Linear)\n"
         "  (norm): RecursiveScriptModule(original_name=BatchNorm1d)\n)"
     )

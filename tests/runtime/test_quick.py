@@ -112,8 +112,8 @@ SUM = """def forward(self, x: List[int], n: int):
 @example([])
 @settings(max_examples=30)
 def test_loops_over_containers(numbers: list[int]) -> None:
-    found, seen = program(SUM).run("forward", (numbers, len(numbers)))
-    assert found == numbers[:2]
+    result, seen = program(SUM).run("forward", (numbers, len(numbers)))
+    assert result == numbers[:2]
     assert seen == {number: numbers.count(number) for number in numbers}
 
 

@@ -17,7 +17,7 @@ from torch_compat.operators.history import History
 from torch_compat.proving.stated import read
 from torch_compat.releases.release import Release
 
-CALLS = {one.key: one for one in recorded_calls(FIXTURES)}
+CALLS = {call.key: call for call in recorded_calls(FIXTURES)}
 RELEASES = tuple(surveyed_releases(FIXTURES))
 MOST = {COLUMNS[4]: 3, COLUMNS[3]: 3, COLUMNS[2]: 9, STRIDES: 2, CONVERTED: 3, "left out": 2}
 """What may not agree or is not compared, in hundredths of the calls of which a release gives a value: most of what torch alone refuses is about dtypes of old releases."""
@@ -34,9 +34,9 @@ def compared(release: str) -> tuple[Counter[str], dict[str, list[str]]]:
     counts: Counter[str] = Counter()
     apart: dict[str, list[str]] = {}
     for key, call in CALLS.items():
-        found, said = replayed(call, release, recorded()[key][release])
-        counts[found] += 1
-        apart.setdefault(found, []).append(f"{key}: {said}")
+        result, message = replayed(call, release, recorded()[key][release])
+        counts[result] += 1
+        apart.setdefault(result, []).append(f"{key}: {message}")
     return counts, apart
 
 
@@ -64,9 +64,9 @@ def test_another_value_differs() -> None:
 
 def in_releases(place: tuple[str, str], since: Release) -> bool:
     """Whether a release that was asked has the operator while the reader has this version of it."""
-    later = [one for one in borders()[place] if one > since]
+    later = [border for border in borders()[place] if border > since]
     having = map(Release, History.load().having(place[0]))
-    return any(one >= since and (not later or one < later[0]) for one in having)
+    return any(release >= since and (not later or release < later[0]) for release in having)
 
 
 def test_each_version_of_an_operator_is_called() -> None:
@@ -76,15 +76,15 @@ def test_each_version_of_an_operator_is_called() -> None:
         place = CALLS[key].operator, kind_of_call(CALLS[key])
         for release, answer in by.items():
             if answer.__class__ is list and place in borders():
-                called.add((place, max(one for one in borders()[place] if one <= Release(release))))
+                called.add((place, max(border for border in borders()[place] if border <= Release(release))))
     versions = [(place, since) for place, all_of in borders().items() for since in all_of if in_releases(place, since)]
     lacking = [f"{name} {kind} {since}" for (name, kind), since in versions if ((name, kind), since) not in called]
-    assert [one for one in lacking if not any(re.fullmatch(pattern, one) for pattern in UNCALLED)] == []
-    assert [pattern for pattern in UNCALLED if not any(re.fullmatch(pattern, one) for one in lacking)] == []
+    assert [item for item in lacking if not any(re.fullmatch(pattern, item) for pattern in UNCALLED)] == []
+    assert [pattern for pattern in UNCALLED if not any(re.fullmatch(pattern, item) for item in lacking)] == []
     assert len(versions) > 900
 
 
 def test_each_upgrader_is_run() -> None:
     """But those of calls that no release had before the change."""
-    asked = {one.name for one in CALLS.values() if one.file_format}
-    assert asked == {one.name for one in read().values() if one.old}
+    asked = {call.name for call in CALLS.values() if call.file_format}
+    assert asked == {upgrader.name for upgrader in read().values() if upgrader.old}

@@ -83,8 +83,8 @@ def test_what_is_computed_from_what_requires_gradients_requires_them(needs: bool
 
 def test_nothing_requires_gradients_while_they_are_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.grad, "enabled", False)
-    found: Any = resolve("aten::mul")(Tensor(np.ones(1), requires_grad=True), 2)
-    assert found.requires_grad is False
+    result: Any = resolve("aten::mul")(Tensor(np.ones(1), requires_grad=True), 2)
+    assert result.requires_grad is False
 
 
 def test_everything_in_the_table_is_callable_at_every_release_it_starts_at() -> None:

@@ -43,7 +43,12 @@ def dies(sources: dict[str, str | bytes], horizon: str) -> str:
 def test_what_the_policy_may_ask_for_is_what_there_is() -> None:
     signs = [sign for slip in slips.every() for sign in slip.when.signs]
     assert {sign.removeprefix(slips.RUNS) for sign in signs if sign.startswith(slips.RUNS)} == SIGNS
-    known = {one.id for one in POLICY.behaviors if one.outcome == LOADS} | {"file-format", "bytecode", "operator", "container"}
+    known = {entry.id for entry in POLICY.behaviors if entry.outcome == LOADS} | {
+        "file-format",
+        "bytecode",
+        "operator",
+        "container",
+    }
     assert {sign.partition(":")[2] for sign in signs if sign.startswith("unmet:")} <= known
 
 
@@ -92,16 +97,16 @@ def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -
 def test_debug_records_are_deadly_only_where_something_in_the_source_is_refused(where: str, dead: bool) -> None:
     """Only what is refused in the source is quoted, and only a quotation asks the debug records."""
     facts = read_facts(FIXTURES / "torch-2.0.0" / "div_out.pt", verify=False)
-    found = slips.while_loading(facts, [Item(0, "operator", where, "")], (), Release("1.8.1"))
-    assert (found is not None) is dead
+    result = slips.while_loading(facts, [Item(0, "operator", where, "")], (), Release("1.8.1"))
+    assert (result is not None) is dead
 
 
 @pytest.mark.parametrize(("where", "slip"), [("code/__torch__.py", "newer-debug-records"), ("data.pkl", None)])
 def test_debug_records_are_deadly_only_where_source_is_to_be_quoted(where: str, slip: str | None) -> None:
     """1.11.0 refuses programs of 2.13.0 with a buffer of float8 or uint16, whose storages its unpickler does not know, and lives."""
     facts = read_facts(FIXTURES / "torch-2.0.0" / "div_out.pt", verify=False)
-    found = slips.while_loading(facts, [Item(0, "storage", where, "")], (), Release("1.11.0"))
-    assert (None if found is None else found.id) == slip
+    result = slips.while_loading(facts, [Item(0, "storage", where, "")], (), Release("1.11.0"))
+    assert (None if result is None else result.id) == slip
 
 
 @pytest.mark.parametrize(
@@ -260,10 +265,10 @@ def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
     ],
 )
 def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str, horizon: str, slip: str) -> None:
-    (one,) = (one for one in load_corpus(FIXTURES).fixtures.values() if one.id == fixture.removesuffix(".pt"))
+    (item,) = (entry for entry in load_corpus(FIXTURES).fixtures.values() if entry.id == fixture.removesuffix(".pt"))
     (path,) = FIXTURES.glob(fixture.removesuffix("pt") + "*")
     met: dict[str, Behavior] = {}
-    perform(path, one.family, one.calls, f"reference@{horizon}", met)
+    perform(path, item.family, item.calls, f"reference@{horizon}", met)
     assert [*met] == [slip] * bool(slip)
 
 
@@ -425,10 +430,10 @@ def fused(of: str, then: str, *, second: bool = True) -> list[bool]:
         def call(name: str, *args: Any, slipping: Slipping = slipping, release: str = release) -> Any:
             return slipping.around(f"aten::{name}", resolve(f"aten::{name}", Release(release)))(*args)
 
-        made = call(of, *{"mm": (weight, weight), "mul": (i, weight)}.get(of, (weight,))) if of else weight
+        result = call(of, *{"mm": (weight, weight), "mul": (i, weight)}.get(of, (weight,))) if of else weight
         if then:
-            made = call(then, *((i, made) if second else (made, i)))
-        kept.append(made.requires_grad)
+            result = call(then, *((i, result) if second else (result, i)))
+        kept.append(result.requires_grad)
     return kept
 
 

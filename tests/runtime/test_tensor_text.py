@@ -77,9 +77,9 @@ def test_the_text_of_a_tensor(value: Any, dtype: Any, before: str, since: str | 
 
 
 def test_long_rows_are_written_in_blocks_of_columns() -> None:
-    found = told("2.15.0", np.arange(30.0).reshape(2, 15) / 4, FLOAT32).split("\n")
-    assert found[0].startswith("Columns 1 to 10 0.0000")
-    assert found[2:4] == ["", "Columns 11 to 15 2.5000  2.7500  3.0000  3.2500  3.5000"]
+    result = told("2.15.0", np.arange(30.0).reshape(2, 15) / 4, FLOAT32).split("\n")
+    assert result[0].startswith("Columns 1 to 10 0.0000")
+    assert result[2:4] == ["", "Columns 11 to 15 2.5000  2.7500  3.0000  3.2500  3.5000"]
 
 
 def test_of_complex_numbers_the_real_parts_are_written() -> None:

@@ -53,8 +53,8 @@ def test_more_distinct_elements_than_the_hash_table_is_known_for() -> None:
 def test_powers_of_integers(horizon: str, exponent: float, expected: list[int]) -> None:
     """As 1.2.0, 1.3.1 and 1.5.1 gave them."""
     with np.errstate(all="ignore"):
-        found = resolve("aten::pow", Release(horizon))(Tensor(np.array([5, -7], np.int32)), exponent)
-    assert (found.array.dtype, found.array.tolist()) == (np.int32, expected)
+        tensor = resolve("aten::pow", Release(horizon))(Tensor(np.array([5, -7], np.int32)), exponent)
+    assert (tensor.array.dtype, tensor.array.tolist()) == (np.int32, expected)
 
 
 @pytest.mark.parametrize(("horizon", "expected"), [("1.3.1", 9.75), ("1.11.0", [5.0, 14.5]), ("1.12.1", 9.75)])
@@ -62,8 +62,8 @@ def test_a_loss_that_is_reduced_into_out(horizon: str, expected: float | list[fl
     """As 1.3.1, 1.11.0 and 1.12.1 gave it."""
     given = Tensor(np.array([[1, 2], [3, 5]], np.float32))
     out = Tensor(np.zeros(0, np.float32))
-    found = resolve("aten::mse_loss", Release(horizon))(given, Tensor(np.zeros((2, 2), np.float32)), 1, out=out)
-    assert found is out
+    result = resolve("aten::mse_loss", Release(horizon))(given, Tensor(np.zeros((2, 2), np.float32)), 1, out=out)
+    assert result is out
     assert out.array.tolist() == expected
 
 

@@ -136,9 +136,9 @@ def test_what_is_not_run_is_compiled() -> None:
 @pytest.mark.parametrize(("count", "raised"), [(5, False), (200, True)])
 def test_what_takes_too_much_to_find_out_is_run(count: int, raised: bool) -> None:
     """Each write shows that the next one is read, against the order in which statements are looked at."""
-    made = "".join(f"y{n} = torch.clone(x)\n  " for n in range(count + 1))
+    result = "".join(f"y{n} = torch.clone(x)\n  " for n in range(count + 1))
     writes = "".join(f"_{n} = torch.add_(y{n}, y{n + 1})\n  " for n in range(count))
-    assert raises(f"{made}{writes}z = (self).pure(x, bad, l, )\n  return y0") is raised
+    assert raises(f"{result}{writes}z = (self).pure(x, bad, l, )\n  return y0") is raised
 
 
 @pytest.mark.parametrize(("count", "raised"), [(5, False), (60, True)])
@@ -162,8 +162,8 @@ def test_names_that_go_round_in_a_circle_are_no_module() -> None:
     source = "def forward(self, a, b):\n  a = b\n  b = a\n  y = (a).layer.pure(a, )\n  return b\n"
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    found = unused(function, source.split("\n"), Callees(lambda _: None), "__torch__.m.Model")
-    assert id(function.body[2]) not in found
+    result = unused(function, source.split("\n"), Callees(lambda _: None), "__torch__.m.Model")
+    assert id(function.body[2]) not in result
 
 
 SHORT = [

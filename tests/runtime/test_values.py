@@ -42,8 +42,8 @@ def test_views_share_their_owner_and_know_their_place() -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_as_strided_reads_memory_in_its_own_order(order: Any) -> None:
-    made = Tensor(np.array([[1, 2], [3, 4]], order=order))
-    assert made.as_strided((4,), (1,), 0).array.tolist() == ([1, 2, 3, 4] if order == "C" else [1, 3, 2, 4])
+    tensor = Tensor(np.array([[1, 2], [3, 4]], order=order))
+    assert tensor.as_strided((4,), (1,), 0).array.tolist() == ([1, 2, 3, 4] if order == "C" else [1, 3, 2, 4])
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_lower_groups_count_only_with_a_higher_category() -> None:
 
 
 def test_every_dtype_has_its_number_once() -> None:
-    assert len({one.code for one in dtypes.DTYPES.values()}) == len(dtypes.DTYPES)
+    assert len({dtype.code for dtype in dtypes.DTYPES.values()}) == len(dtypes.DTYPES)
     assert dtypes.as_dtype(6) is dtypes.FLOAT32
     assert dtypes.named("torch.half") is dtypes.FLOAT16
     with pytest.raises(Raised):
@@ -167,7 +167,7 @@ def test_values_come_back_from_json(value: Any) -> None:
     assert Decoder().decode(Encoder().encode(value)) == value
 
 
-@pytest.mark.parametrize("name", sorted(name for name, one in dtypes.DTYPES.items() if one.numpy is not None))
+@pytest.mark.parametrize("name", sorted(name for name, dtype in dtypes.DTYPES.items() if dtype.numpy is not None))
 def test_tensors_come_back_from_json_and_still_share(name: str) -> None:
     base = np.zeros(6, dtypes.DTYPES[name].array)
     base[...] = np.arange(6).astype(base.dtype)
@@ -181,8 +181,8 @@ def test_tensors_come_back_from_json_and_still_share(name: str) -> None:
 
 
 def test_plain_data_is_taken_as_elements() -> None:
-    found = Decoder().decode({"tensor": {"dtype": "float32", "shape": [2], "data": [1, "-inf"]}})
-    assert found.array.tolist() == [1, -np.inf]
+    tensor = Decoder().decode({"tensor": {"dtype": "float32", "shape": [2], "data": [1, "-inf"]}})
+    assert tensor.array.tolist() == [1, -np.inf]
 
 
 @pytest.mark.parametrize(("shape", "strides"), [((0, 3), (3, 1)), ((2, 0), (1, 1)), ((0, 2, 3), (6, 3, 1)), ((0,), (1,))])

@@ -78,8 +78,8 @@ class Tagger(nn.Module):
         self.tags = nn.Linear(8, 3)
 
     def forward(self, ids):
-        found, _ = self.lstm(self.words(ids))
-        scores = torch.log_softmax(self.tags(found), dim=2)
+        result, _ = self.lstm(self.words(ids))
+        scores = torch.log_softmax(self.tags(result), dim=2)
         return scores, scores.argmax(dim=2)
 
 
@@ -128,19 +128,19 @@ def exported(module, example, path, inputs):
 
 
 def main(worker, folder, way):
-    found = {}
+    results = {}
     for name, (make, inputs) in MADE.items():
         module, example = prepared(make), inputs(BATCHES[0])
         path = os.path.join(folder, name)
         if way == "export":
-            made = exported(module, example, path + "-export.pt2", inputs)
+            product = exported(module, example, path + "-export.pt2", inputs)
         else:
-            made = torchscript(module, example, path + "-%s.pt")
-        for kind, load, given in made:
-            calls = [{"method": "forward", "args": [worker.Encoder(torch).encode(one)]} for one in given]
+            product = torchscript(module, example, path + "-%s.pt")
+        for kind, load, given in product:
+            calls = [{"method": "forward", "args": [worker.Encoder(torch).encode(item)]} for item in given]
             result = worker.perform(torch, way, load, calls)
-            found["%s-%s" % (name, kind)] = {"calls": calls, "result": result}
-    print(json.dumps(found))
+            results["%s-%s" % (name, kind)] = {"calls": calls, "result": result}
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -113,29 +113,29 @@ class Neutral:
     # ---------------------------------------------------------------------------------------------------------------- tensors
 
     def tensor(self, value: TypedTensor) -> Any:
-        made = value.array
-        if isinstance(made, QuantizedTensor):
-            return self.quantized(value, made)
-        if isinstance(made, SparseTensor):
-            parts = [["indices", self.encode(made.indices)], ["values", self.encode(made.values)]]
-            return unusual("torch.sparse_coo", parts, made.dtype, made.shape)
-        if isinstance(made, CompressedTensor):
-            names = (*PARTS[made.layout], "values")
-            found = (made.compressed, made.plain, made.values)
-            parts = [[name, self.encode(part)] for name, part in zip(names, found, strict=True)]
-            return unusual(f"torch.{made.layout}", parts, made.dtype, made.shape)
-        if isinstance(made, NestedTensor):
-            parts = [["tensors", [plain(part) for part in made.tensors]]]
-            return unusual("torch.strided", parts, made.dtype, None)
+        product = value.array
+        if isinstance(product, QuantizedTensor):
+            return self.quantized(value, product)
+        if isinstance(product, SparseTensor):
+            parts = [["indices", self.encode(product.indices)], ["values", self.encode(product.values)]]
+            return unusual("torch.sparse_coo", parts, product.dtype, product.shape)
+        if isinstance(product, CompressedTensor):
+            names = (*PARTS[product.layout], "values")
+            result = (product.compressed, product.plain, product.values)
+            parts = [[name, self.encode(part)] for name, part in zip(names, result, strict=True)]
+            return unusual(f"torch.{product.layout}", parts, product.dtype, product.shape)
+        if isinstance(product, NestedTensor):
+            parts = [["tensors", [plain(part) for part in product.tensors]]]
+            return unusual("torch.strided", parts, product.dtype, None)
         body: dict[str, Any] = {"dtype": value.dtype, "shape": list(value.shape), "strides": list(value.strides or ())}
-        if isinstance(made, Absent):
-            assert (made.dtype, made.shape, made.strides) == (value.dtype, value.shape, value.strides)
+        if isinstance(product, Absent):
+            assert (product.dtype, product.shape, product.strides) == (value.dtype, value.shape, value.strides)
             self.absent += 1
             count = int(np.prod(value.shape)) * ELEMENT_SIZES[value.dtype]
             body["bytes"] = base64.b64encode(bytes(count)).decode("ascii")
         else:
-            body["bytes"] = self.elements(value, made)
-        self.placed(body, value, made)
+            body["bytes"] = self.elements(value, product)
+        self.placed(body, value, product)
         if value.parameter:
             body["class"] = "torch.nn.parameter.Parameter"
         elif value.type is not None:
@@ -144,22 +144,22 @@ class Neutral:
             body["requires_grad"] = True
         return {"tensor": body}
 
-    def elements(self, value: TypedTensor, made: Any) -> str:
+    def elements(self, value: TypedTensor, item: Any) -> str:
         """Bytes of an array, which has to have the shape and strides that torch states."""
-        raw = isinstance(made, RawTensor)
-        array = made.array if raw else made
+        raw = isinstance(item, RawTensor)
+        array = item.array if raw else item
         assert array.shape[: len(value.shape)] == value.shape
         steps = tuple(step // ELEMENT_SIZES[value.dtype] for step in array.strides[: len(value.shape)])
         assert steps == value.strides
         return bits(array)
 
-    def placed(self, body: dict[str, Any], value: TypedTensor | TypedStorage, made: Any) -> None:
+    def placed(self, body: dict[str, Any], value: TypedTensor | TypedStorage, item: Any) -> None:
         """Number the storage; views that share one have to lie in the same memory, others apart."""
         key = value.storage
         if key is None:
             return
         offset = value.offset if isinstance(value, TypedTensor) else 0
-        array = made.array if isinstance(made, RawTensor) else made
+        array = item.array if isinstance(item, RawTensor) else item
         if isinstance(array, Absent) or getattr(value, "conj", False) or getattr(value, "neg", False):
             body["storage"] = self.storages.setdefault(key, len(self.storages))
             body["offset"] = offset
@@ -183,19 +183,19 @@ class Neutral:
         self.placed(body, value, array)
         return {"tensor": body}
 
-    def quantized(self, value: TypedTensor, made: QuantizedTensor) -> Any:
+    def quantized(self, value: TypedTensor, item: QuantizedTensor) -> Any:
         """Torch gives the numbers as a new tensor, which shares nothing."""
-        assert isinstance(made.int_repr, np.ndarray)
-        dtype = INT_REPR[made.dtype]
-        assert made.int_repr.dtype == dtype
-        parts: list[Any] = [["int_repr", plain(made.int_repr.copy(order="C"))], ["qscheme", f"torch.{made.scheme}"]]
-        if made.axis is None:
-            parts += [["scale", self.encode(made.scale)], ["zero_point", made.zero_point]]
+        assert isinstance(item.int_repr, np.ndarray)
+        dtype = INT_REPR[item.dtype]
+        assert item.int_repr.dtype == dtype
+        parts: list[Any] = [["int_repr", plain(item.int_repr.copy(order="C"))], ["qscheme", f"torch.{item.scheme}"]]
+        if item.axis is None:
+            parts += [["scale", self.encode(item.scale)], ["zero_point", item.zero_point]]
         else:
-            for name, part in (("scales", made.scale), ("zero_points", made.zero_point)):  # numbers alone in 1.3 and 1.4
+            for name, part in (("scales", item.scale), ("zero_points", item.zero_point)):  # numbers alone in 1.3 and 1.4
                 parts.append([name, plain(part) if isinstance(part, np.ndarray) else self.encode(part)])
-            parts.append(["axis", made.axis])
-        return unusual("torch.strided", parts, made.dtype, made.shape)
+            parts.append(["axis", item.axis])
+        return unusual("torch.strided", parts, item.dtype, item.shape)
 
     # ---------------------------------------------------------------------------------------------------------------- objects
 
@@ -254,9 +254,9 @@ def named(value: Global) -> Any:
     if value.module == "torch":
         return {"dtype": ALIASES.get(value.name, value.name)}
     assert value.module == "builtins"
-    found = getattr(builtins, value.name)
-    state = value.path if callable(found) else value.name
-    return {"object": {"type": f"builtins.{type(found).__name__}", "state": state}}
+    result = getattr(builtins, value.name)
+    state = value.path if callable(result) else value.name
+    return {"object": {"type": f"builtins.{type(result).__name__}", "state": state}}
 
 
 def type_name(value: Any) -> str:

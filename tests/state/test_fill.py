@@ -27,7 +27,7 @@ SKIPPED = [
 
 
 def holes(path: Path) -> dict[str, int]:
-    return {one.key: one.nbytes for one in read_facts(path).storages if one.absent}
+    return {storage.key: storage.nbytes for storage in read_facts(path).storages if storage.absent}
 
 
 def numbers(path: Path) -> dict[str, bytes]:
@@ -37,12 +37,12 @@ def numbers(path: Path) -> dict[str, bytes]:
 
 def two(path: Path, **options: Any) -> Path:
     """An archive of two holes and a storage that has its data."""
-    made = {
+    results = {
         "floats": tensor(Storage("FloatStorage", "0", 3), (3,), (1,)),
         "whole": tensor(Storage("LongStorage", "1", 1), (1,), (1,)),
         "halves": tensor(Storage("BFloat16Storage", "2", 5), (5,), (1,)),
     }
-    return written(path, made, {"0": 12, "1": bytes([1] * 8), "2": 10}, **options)
+    return written(path, results, {"0": 12, "1": bytes([1] * 8), "2": 10}, **options)
 
 
 @pytest.mark.parametrize("source", SKIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -57,20 +57,20 @@ def test_what_each_release_skipped_is_filled_and_read(source: Path, tmp_path: Pa
         archive.verify()
         assert not archive.damage
         assert isinstance(archive, ZipArchive)
-        for one in read_facts(archive).storages:
-            assert not one.absent
-            assert archive.member(f"data/{one.key}").protected
-            if one.key in given:
-                assert one.calculated_offset is not None
-                assert archive.record(f"data/{one.key}") == given[one.key]
-                start = one.calculated_offset
-                assert after[start : start + one.nbytes] == given[one.key]
+        for storage in read_facts(archive).storages:
+            assert not storage.absent
+            assert archive.member(f"data/{storage.key}").protected
+            if storage.key in given:
+                assert storage.calculated_offset is not None
+                assert archive.record(f"data/{storage.key}") == given[storage.key]
+                start = storage.calculated_offset
+                assert after[start : start + storage.nbytes] == given[storage.key]
     assert isinstance(load_state(source)["base"], Absent)
     state = load_state(path)
     assert state["base"].tobytes() == given["0"]
     assert np.shares_memory(state["base"], state["view"])
     assert state["longs"].tobytes() == given["1"]
-    changed = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    changed = [place for place, (item, other) in enumerate(zip(before, after, strict=True)) if item != other]
     assert len(changed) <= sum(map(len, given.values())) + 2 * 2 * 4  # the holes; two checksums of 4 bytes for each
 
 
@@ -137,7 +137,7 @@ def test_nothing_is_written_where_a_mapping_does_not_fit(given: dict[str, Any], 
         fill_storages(path, given, to=tmp_path / "y.pt" if copy else None)
     assert caught.value.code == code
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["x.pt"]
+    assert [item.name for item in tmp_path.iterdir()] == ["x.pt"]
 
 
 def test_a_callable_that_fails_leaves_holes_or_whole_storages(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_archives_without_holes_and_damaged_ones_are_refused(tmp_path: Path) -> 
         assert caught.value.code == "no-holes"
     path = two(tmp_path / "x.pt")
     data = bytearray(path.read_bytes())
-    place = next(one.offset for one in read_facts(path).storages if one.key == "0")
+    place = next(storage.offset for storage in read_facts(path).storages if storage.key == "0")
     assert place is not None
     data[place - 3] ^= 1  # the padding in front of a hole
     path.write_bytes(data)
@@ -283,8 +283,8 @@ def test_torch_reads_what_was_filled_as_what_it_writes_whole(release: str, align
     environment = Environments().get(release)
     assert environment is not None
     with TorchRelease(environment) as reader:
-        made = reader.request("survey", script=str(tmp_path / "script.py"), timeout_s=120)["result"]
-        for name, content in made.items():
+        result = reader.request("survey", script=str(tmp_path / "script.py"), timeout_s=120)["result"]
+        for name, content in result.items():
             (tmp_path / name).parent.mkdir()
             (tmp_path / name).write_bytes(base64.b64decode(content))
 
@@ -295,7 +295,9 @@ def test_torch_reads_what_was_filled_as_what_it_writes_whole(release: str, align
 
         whole = tmp_path / "whole/made.pt"
         with open_archive(whole) as archive:
-            given = {one.key: archive.record(f"data/{one.key}") for one in read_facts(archive).storages if one.nbytes}
+            given = {
+                storage.key: archive.record(f"data/{storage.key}") for storage in read_facts(archive).storages if storage.nbytes
+            }
         expected = loaded("whole", {})
         for folder in ("skipped", "fake"):
             path = tmp_path / folder / "made.pt"
@@ -314,12 +316,12 @@ def test_torch_reads_what_was_filled_as_what_it_writes_whole(release: str, align
             assert isinstance(other, ZipArchive)
             filled.verify()
             assert not filled.damage
-            for one, two_ in zip(filled.members, other.members, strict=True):
-                assert (one.name, one.header_offset, one.size) == (two_.name, two_.header_offset, two_.size)
-                if one.record != ".data/serialization_id":
-                    assert (one.crc, filled.record(one.record)) == (two_.crc, other.record(two_.record))
+            for member, two_ in zip(filled.members, other.members, strict=True):
+                assert (member.name, member.header_offset, member.size) == (two_.name, two_.header_offset, two_.size)
+                if member.record != ".data/serialization_id":
+                    assert (member.crc, filled.record(member.record)) == (two_.crc, other.record(two_.record))
     state, wanted = load_state(skipped), load_state(whole)
-    assert {key: np.asarray(one).tobytes() for key, one in state.items()} == {
-        key: np.asarray(one).tobytes() for key, one in wanted.items()
+    assert {key: np.asarray(item).tobytes() for key, item in state.items()} == {
+        key: np.asarray(item).tobytes() for key, item in wanted.items()
     }
     assert base64.b64decode(expected["dict"][0][1]["tensor"]["bytes"]) == wanted["base"].tobytes()

@@ -48,8 +48,8 @@ def base_of(array: Any) -> Any:
 
 def test_arrays_are_read_only_views_of_the_file_that_share_memory_as_tensors_do(tmp_path: Path) -> None:
     big = np.arange(1 << 16, dtype="<f4")
-    made = {"all": tensor(floats(numel=1 << 16), (1 << 16,), (1,)), "turned": tensor(floats(numel=1 << 16), (3, 2), (1, 3), 7)}
-    state = load_state(written(tmp_path / "x.pt", made, {"0": big.tobytes()}))
+    results = {"all": tensor(floats(numel=1 << 16), (1 << 16,), (1,)), "turned": tensor(floats(numel=1 << 16), (3, 2), (1, 3), 7)}
+    state = load_state(written(tmp_path / "x.pt", results, {"0": big.tobytes()}))
     assert not state["all"].flags.writeable
     assert not state["all"].flags.owndata
     assert np.shares_memory(state["all"], state["turned"])
@@ -68,8 +68,8 @@ def test_an_array_keeps_the_file_mapped_when_all_else_is_gone(tmp_path: Path) ->
 
 
 def test_copied_arrays_may_be_written_to_and_still_share(tmp_path: Path) -> None:
-    made = [tensor(floats(), (4,), (1,)), tensor(floats(), (2,), (1,), 2)]
-    path = written(tmp_path / "x.pt", made, {"0": FLOATS.tobytes()})
+    results = [tensor(floats(), (4,), (1,)), tensor(floats(), (2,), (1,), 2)]
+    path = written(tmp_path / "x.pt", results, {"0": FLOATS.tobytes()})
     whole, part = load_state(path, mmap=False)
     whole[2] = 7
     assert part[0] == 7
@@ -114,7 +114,7 @@ def test_what_must_not_be_copied_is_refused(tmp_path: Path) -> None:
 def test_dtypes_that_numpy_lacks_are_those_of_ml_dtypes_or_bits(tmp_path: Path) -> None:
     raw = bytes(range(16))
     bits = Storage("UntypedStorage", "0", 16)
-    made = {
+    results = {
         name: tensor(bits, (16 // size,), (1,), dtype=name)
         for name, size in (
             ("uint16", 2),
@@ -125,8 +125,8 @@ def test_dtypes_that_numpy_lacks_are_those_of_ml_dtypes_or_bits(tmp_path: Path) 
             ("int4", 1),
         )
     }
-    made["bfloat16"] = tensor(Storage("BFloat16Storage", "1", 8), (2, 4), (4, 1))
-    state = load_state(written(tmp_path / "x.pt", made, {"0": raw, "1": raw}))
+    results["bfloat16"] = tensor(Storage("BFloat16Storage", "1", 8), (2, 4), (4, 1))
+    state = load_state(written(tmp_path / "x.pt", results, {"0": raw, "1": raw}))
     assert state["bfloat16"].dtype == ml_dtypes.bfloat16
     assert state["bfloat16"].tobytes() == raw
     assert state["float8_e8m0fnu"].dtype == ml_dtypes.float8_e8m0fnu
@@ -158,13 +158,13 @@ def test_the_other_byte_order_is_a_dtype_of_numpy(name: str, tmp_path: Path) -> 
 def test_what_has_no_dtype_of_the_other_byte_order_is_turned_once(tmp_path: Path) -> None:
     values = np.array([1.5, -2, 3], ml_dtypes.bfloat16)
     storage = Storage("BFloat16Storage", "0", 3)
-    made = [
+    results = [
         tensor(storage, (3,), (1,)),
         tensor(storage, (2,), (1,), 1),
         tensor(Storage("UntypedStorage", "1", 8), (2,), (1,), dtype="complex32"),
     ]
     pair = np.array([1.5, -2, 0.25, 4], ">f2").tobytes()
-    path = written(tmp_path / "x.pt", made, {"0": values.view("u2").astype(">u2").tobytes(), "1": pair}, byteorder="big")
+    path = written(tmp_path / "x.pt", results, {"0": values.view("u2").astype(">u2").tobytes(), "1": pair}, byteorder="big")
     whole, part, half = load_state(path)
     assert (whole.tolist(), part.tolist()) == ([1.5, -2, 3], [-2, 3])
     assert np.shares_memory(whole, part)
@@ -177,7 +177,7 @@ def test_conjugates_and_negatives_are_numbers_with_the_strides_of_the_view(tmp_p
     values = np.array([1 + 2j, -0.0 - 1j, 3, 4j], "<c8")
     storage = Storage("ComplexFloatStorage", "0", 4)
     whole = Storage("LongStorage", "1", 2)
-    made = {
+    results = {
         "plain": tensor(storage, (4,), (1,)),
         "conj": tensor(storage, (2, 2), (1, 2), metadata={"conj": True}),
         "neg": tensor(storage, (2,), (2,), 1, metadata={"neg": True}),
@@ -185,7 +185,7 @@ def test_conjugates_and_negatives_are_numbers_with_the_strides_of_the_view(tmp_p
         "longs": tensor(whole, (2,), (1,), metadata={"neg": True}),
     }
     longs = np.array([5, -(2**63)], "<i8")
-    state = load_state(written(tmp_path / "x.pt", made, {"0": values.tobytes(), "1": longs.tobytes()}))
+    state = load_state(written(tmp_path / "x.pt", results, {"0": values.tobytes(), "1": longs.tobytes()}))
     assert state["conj"].tobytes() == np.conj(values).reshape(2, 2).T.copy().tobytes()
     assert state["conj"].strides == (8, 16)
     assert state["neg"].tobytes() == (-values[1::2]).tobytes()
@@ -222,7 +222,7 @@ def test_nested_tensors_are_views_of_one_buffer(tmp_path: Path) -> None:
     nested = Call(Named("torch._utils", "_rebuild_nested_tensor"), parts)
     state = load_state(written(tmp_path / "x.pt", nested, {"0": FLOATS.tobytes(), **data}))
     assert isinstance(state, NestedTensor)
-    assert [one.tobytes() for one in state.tensors] == [FLOATS[:1].tobytes(), FLOATS[1:].tobytes()]
+    assert [item.tobytes() for item in state.tensors] == [FLOATS[:1].tobytes(), FLOATS[1:].tobytes()]
     beyond = {**data, "3": np.array([0, 2], "<i8").tobytes()}
     with pytest.raises(Corrupt, match="storage '0'"):
         load_state(written(tmp_path / "y.pt", nested, {"0": FLOATS.tobytes(), **beyond}))
@@ -239,8 +239,8 @@ def test_a_class_that_wraps_tensors_is_described_with_arrays(tmp_path: Path) -> 
 
 
 def test_skipped_storages_are_absent_and_no_numbers_are_made_up(tmp_path: Path) -> None:
-    made = {"a": tensor(floats(), (2, 2), (2, 1)), "b": tensor(floats("1"), (4,), (1,)), "s": floats()}
-    state = load_state(written(tmp_path / "x.pt", made, {"0": 16, "1": FLOATS.tobytes()}))
+    results = {"a": tensor(floats(), (2, 2), (2, 1)), "b": tensor(floats("1"), (4,), (1,)), "s": floats()}
+    state = load_state(written(tmp_path / "x.pt", results, {"0": 16, "1": FLOATS.tobytes()}))
     assert isinstance(state["a"], Absent)
     assert (state["a"].dtype, state["a"].shape, state["a"].strides) == ("float32", (2, 2), (2, 1))
     assert "skip_data" in state["a"].why
@@ -293,8 +293,8 @@ def test_deep_nesting_does_not_recurse(kind: str, tmp_path: Path) -> None:
     if kind == "state":  # tensors, each an attribute of the one around it
         code = leaf
         for _ in range(depth // 2):
-            one = tensor(floats(), (4,), (1,))
-            code = pickled(one)[2:-1] + code + b"\x85b"
+            item = tensor(floats(), (4,), (1,))
+            code = pickled(item)[2:-1] + code + b"\x85b"
     else:
         code = {"tuple": leaf + b"\x85" * depth, "list": b"](" * depth + leaf + b"e" * depth}[kind]
     for typed in (False, True):
@@ -318,16 +318,16 @@ def test_numpy_of_the_file_is_numpy_again(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = written(tmp_path / "x.pt", pickle.dumps([*values, np.float32(1.5), np.dtype("<f4")], 2), {})
     state = load_state(path)
-    for wanted, found in zip(values, state, strict=False):
-        assert found.dtype == (wanted.dtype if wanted.dtype.fields else wanted.dtype.newbyteorder("="))
-        assert found.shape == wanted.shape
-        assert str(found.tolist()) == str(wanted.tolist())
+    for wanted, result in zip(values, state, strict=False):
+        assert result.dtype == (wanted.dtype if wanted.dtype.fields else wanted.dtype.newbyteorder("="))
+        assert result.shape == wanted.shape
+        assert str(result.tolist()) == str(wanted.tolist())
     assert state[-2:] == [np.float32(1.5), np.dtype("<f4")]
 
 
 def test_tensors_can_be_keys(tmp_path: Path) -> None:
-    one = tensor(floats(), (4,), (1,))
-    state = load_state(written(tmp_path / "x.pt", {(one, 1): 2, one: 3}, {"0": FLOATS.tobytes()}))
+    item = tensor(floats(), (4,), (1,))
+    state = load_state(written(tmp_path / "x.pt", {(item, 1): 2, item: 3}, {"0": FLOATS.tobytes()}))
     keys = list(state)
     assert isinstance(keys[0][0], TypedTensor)
     assert isinstance(keys[1], TypedTensor)
@@ -368,12 +368,12 @@ def test_views_that_would_cost_more_than_their_storage_are_refused(tmp_path: Pat
     rows = tensor(longs, (huge, 1), (0, 0))
     parts = (tensor(floats(), (4,), (1,)), rows, rows, tensor(longs, (huge,), (0,)))
     device = (tensor(floats(), (huge,), (0,)), Named("torch", "float64"), "xla:0", False)
-    for made in (
+    for result in (
         Call(Named("torch._utils", "_rebuild_nested_tensor"), parts),
         Call(Named("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"), device),
         tensor(Storage("BoolStorage", "2", 4), (4,), (1,), metadata={"neg": True}),
     ):
-        path = written(tmp_path / "x.pt", made, {"0": FLOATS.tobytes(), "1": bytes([1] * 16), "2": bytes([1] * 4)})
+        path = written(tmp_path / "x.pt", result, {"0": FLOATS.tobytes(), "1": bytes([1] * 16), "2": bytes([1] * 4)})
         with pytest.raises(Corrupt) as caught:
             load_state(path)
         assert caught.value.code == "bad-tensor"
@@ -381,9 +381,9 @@ def test_views_that_would_cost_more_than_their_storage_are_refused(tmp_path: Pat
 
 def test_many_conjugate_views_of_a_storage_need_one_copy(tmp_path: Path) -> None:
     storage = Storage("ComplexFloatStorage", "0", 2)
-    made = [tensor(storage, (2,), (1,), metadata={"conj": True}) for _ in range(3)]
-    state = load_state(written(tmp_path / "x.pt", made, {"0": np.array([1j, 2], "<c8").tobytes()}))
-    assert all(np.shares_memory(state[0], one) for one in state)
+    results = [tensor(storage, (2,), (1,), metadata={"conj": True}) for _ in range(3)]
+    state = load_state(written(tmp_path / "x.pt", results, {"0": np.array([1j, 2], "<c8").tobytes()}))
+    assert all(np.shares_memory(state[0], item) for item in state)
     assert state[2].tolist() == [-1j, 2]
 
 
@@ -401,8 +401,8 @@ def test_a_device_tensor_saved_as_numpy_has_its_own_dtype(tmp_path: Path) -> Non
 
 
 def test_an_empty_tensor_lies_nowhere(tmp_path: Path) -> None:
-    made = [tensor(floats(), (0, 3), (3, 1), 99), tensor(floats("1", 0), (0,), (1,))]
-    first, second = load_state(written(tmp_path / "x.pt", made, {"0": FLOATS.tobytes(), "1": b""}))
+    results = [tensor(floats(), (0, 3), (3, 1), 99), tensor(floats("1", 0), (0,), (1,))]
+    first, second = load_state(written(tmp_path / "x.pt", results, {"0": FLOATS.tobytes(), "1": b""}))
     assert (first.shape, second.shape) == ((0, 3), (0,))
 
 
@@ -416,7 +416,7 @@ def test_what_numpy_has_no_shape_for_is_said(tmp_path: Path) -> None:
 def test_a_changed_byte_in_a_record_that_is_read_is_corrupt_and_named(tmp_path: Path) -> None:
     whole = FIXTURES / "torch-2.13.0/save_floats.pt"
     source, sound = whole.read_bytes(), load_state(whole)
-    places = {one.key: one.offset or 0 for one in read_facts(whole).storages}
+    places = {storage.key: storage.offset or 0 for storage in read_facts(whole).storages}
     path = tmp_path / "x.pt"
     for key, place in places.items():
         path.write_bytes(source[: place + 2] + bytes([source[place + 2] ^ 1]) + source[place + 3 :])

@@ -59,10 +59,10 @@ def test_an_upgrader_that_preserves_is_proven(mine: Path) -> None:
 )
 def test_a_wrong_upgrader_fails_with_a_message_of_at_most_a_screen(right: str, wrong: str, said: str, mine: Path) -> None:
     mine.write_text(RIGHT.replace(right, wrong))
-    with pytest.raises(NotPreservedError) as found:
+    with pytest.raises(NotPreservedError) as result:
         prove_upgrader(mine, count=FEW)
-    assert said in str(found.value)
-    assert len(str(found.value).splitlines()) <= 24
+    assert said in str(result.value)
+    assert len(str(result.value).splitlines()) <= 24
 
 
 def test_mistakes_are_told(mine: Path) -> None:

@@ -103,7 +103,7 @@ def test_every_altered_operator_has_to_be_named() -> None:
     new = [(what, f"torch-1.0.0/{name}" if what != "operator" else name, "breaks") for what, name in TOOL.EXPECTED["operators"]]
     assert TOOL.wrong("operators", report(1, *new)) == []
     for left in new:
-        rest = [one for one in new if one != left]
+        rest = [item for item in new if item != left]
         assert len(TOOL.wrong("operators", report(1, *rest))) == 1
 
 

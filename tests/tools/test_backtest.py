@@ -24,25 +24,25 @@ def tool() -> ModuleType:
     spec = importlib.util.spec_from_file_location("backtest_tool", REPOSITORY / "tools" / "backtest.py")
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    result = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(result)
+    return result
 
 
 @pytest.mark.parametrize("version", ["1.7.1", "2.12.1"])
 def test_a_section_is_current(tool: ModuleType, version: str) -> None:
-    (found,) = tool.found_of(REPOSITORY, [version])
+    (result,) = tool.found_of(REPOSITORY, [version])
     text = REPORT.read_text(encoding="utf-8")
-    assert section(found, tool.hand_of(REPOSITORY)) in f"{text}\n", "python tools/backtest.py --write"
+    assert section(result, tool.hand_of(REPOSITORY)) in f"{text}\n", "python tools/backtest.py --write"
 
 
 @pytest.mark.slow
 def test_the_whole_report_is_current(tool: ModuleType) -> None:
-    found, hand = tool.found_of(REPOSITORY), tool.hand_of(REPOSITORY)
-    assert REPORT.read_text(encoding="utf-8") == backtest_md(found, hand), "python tools/backtest.py --write"
-    assert DRAWN.read_text(encoding="utf-8") == drawn_md(found), "python tools/backtest.py --write"
-    wanted = {one.key for one in drawn(found)}
-    assert not hand.labels or {(one.release, one.fact) for one in hand.labels} == wanted
+    result, hand = tool.found_of(REPOSITORY), tool.hand_of(REPOSITORY)
+    assert REPORT.read_text(encoding="utf-8") == backtest_md(result, hand), "python tools/backtest.py --write"
+    assert DRAWN.read_text(encoding="utf-8") == drawn_md(result), "python tools/backtest.py --write"
+    wanted = {item.key for item in drawn(result)}
+    assert not hand.labels or {(label.release, label.fact) for label in hand.labels} == wanted
 
 
 def part(version: str) -> str:

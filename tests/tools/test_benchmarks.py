@@ -19,6 +19,6 @@ def test_the_calendar_of_the_large_tree_loads(tmp_path: Path) -> None:
     new = program("judging", "benchmarks")._calendar(tmp_path, list(policy.calendar)[-1].version, 26)
     grown = load_policy(tmp_path / "policies" / "torch")
     assert len(new) == 26
-    assert {one.version for one in grown.calendar} == {one.version for one in policy.calendar} | set(new)
+    assert {item.version for item in grown.calendar} == {item.version for item in policy.calendar} | set(new)
     assert policy.planned
     assert not grown.planned

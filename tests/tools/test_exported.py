@@ -28,13 +28,13 @@ def tool() -> ModuleType:
     spec = importlib.util.spec_from_file_location("exported_tool", TOOLS / "exported.py")
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
+    result = importlib.util.module_from_spec(spec)
     before = list(sys.path)
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(result)
     finally:
         sys.path[:] = before
-    return made
+    return result
 
 
 def held(tool: ModuleType, tmp_path: Path, target: str, change: Any = None) -> tuple[str, str]:
@@ -46,8 +46,8 @@ def held(tool: ModuleType, tmp_path: Path, target: str, change: Any = None) -> t
     if change is not None:
         result = change(result)
     policy = load_policy(TOOLS.parent / "policies" / "torch")
-    found: tuple[str, str] = tool.held(path, {"calls": CALLS, "result": result}, "2.6.0", policy)
-    return found
+    results: tuple[str, str] = tool.held(path, {"calls": CALLS, "result": result}, "2.6.0", policy)
+    return results
 
 
 def test_the_same_is_right_another_value_is_wrong(tool: ModuleType, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_layouts_account_for_every_byte() -> None:
         sample = sample_of(path)
         spans = sample.layout.spans
         assert (spans[0].start, spans[-1].end) == (0, len(sample.raw))
-        assert all(one.end == two.start for one, two in pairwise(spans))
+        assert all(item.end == two.start for item, two in pairwise(spans))
         for member in sample.layout.members:
             assert member.crc in {0, zlib.crc32(member.content(sample.raw))}
 
@@ -91,7 +91,7 @@ def changed(path: Path, at: int) -> bytes:
 
 
 def test_outcomes_are_told_apart(tmp_path: Path) -> None:
-    member = {one.record: one for one in sample_of(SAVED).layout.members}
+    member = {item.record: item for item in sample_of(SAVED).layout.members}
     data = changed(SAVED, member["data/0"].data)
     assert judge(fault(SAVED, data, frozenset({"data/0"})), tmp_path).outcome == RIGHT
     assert judge(fault(SAVED, data, frozenset({"data/1"})), tmp_path).outcome == ELSEWHERE
@@ -167,7 +167,7 @@ def test_an_exception_of_a_call_is_noticed(tmp_path: Path, monkeypatch: pytest.M
 
 def test_memory_outside_of_arrays_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = judge(fault(SAVED, SAVED.read_bytes()), tmp_path), judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path)
-    assert {one.outcome for one in sound} == {HARMLESS}
+    assert {item.outcome for item in sound} == {HARMLESS}
     monkeypatch.setattr(torch_compat, "load_state", lambda _, **__: {"weight": beyond()})
     monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: Tensor(beyond())))
     assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == OUTSIDE
@@ -181,7 +181,7 @@ def test_values_of_no_program_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_other_results_of_a_program_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = changed(SCRIPT, {one.record: one for one in sample_of(SCRIPT).layout.members}["constants.pkl"].data)
+    data = changed(SCRIPT, {member.record: member for member in sample_of(SCRIPT).layout.members}["constants.pkl"].data)
     damaged = fault(SCRIPT, data, frozenset({"constants.pkl"}))
     assert judge(damaged, tmp_path).outcome == RIGHT
     monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: 1))
@@ -192,19 +192,19 @@ def test_other_results_of_a_program_are_noticed(tmp_path: Path, monkeypatch: pyt
 
 
 def test_about_half_of_all_faults_are_resealed() -> None:
-    made = [make(samples(), 3, number) for number in range(200)]
-    assert 80 < sum(one.resealed for one in made) < 120
+    results = [make(samples(), 3, number) for number in range(200)]
+    assert 80 < sum(item.resealed for item in results) < 120
 
 
 def test_checksums_of_resealed_archives_are_right() -> None:
     seen = set()
     for number in range(300):
-        one = make(samples(), 4, number)
-        if one.resealed and one.sample.layout.members and one.kind in {"pickle", "JSON", "source", "nested archive"}:
-            with zipfile.ZipFile(io.BytesIO(one.data)) as archive:
+        item = make(samples(), 4, number)
+        if item.resealed and item.sample.layout.members and item.kind in {"pickle", "JSON", "source", "nested archive"}:
+            with zipfile.ZipFile(io.BytesIO(item.data)) as archive:
                 if all(info.CRC for info in archive.infolist() if info.file_size):
                     assert archive.testzip() is None
-                    seen.add(one.kind)
+                    seen.add(item.kind)
     assert seen == {"pickle", "JSON", "source", "nested archive"}
 
 

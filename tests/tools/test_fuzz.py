@@ -129,11 +129,11 @@ def test_the_guard_ends_where_it_ends() -> None:
     with guarded() as guard_:
         assert arrays.elements is not elements
         kept = np.arange(1000.0)
-        made = guard_.made
+        result = guard_.made
         grown = np.resize(kept, 2000)
     assert arrays.elements is elements
     np.zeros(10)
-    assert guard_.made > made
+    assert guard_.made > result
     assert guard_.made == guarded_count()
     assert kept.sum() == 499_500
     assert grown.sum() == 999_000
@@ -301,8 +301,8 @@ def test_what_is_recorded_is_no_more_than_what_ran() -> None:
     "name", ["a checksum that is not compared", "memo", "recursion without a budget", "an error that is not taken for damage"]
 )
 def test_planted_defects_are_found(name: str) -> None:
-    found = planted.look_for(*planted.PLANTS[name])
-    assert found.number is not None
+    result = planted.look_for(*planted.PLANTS[name])
+    assert result.number is not None
 
 
 def test_one_element_too_many_in_the_gate_for_views_ends_the_process_of_a_case() -> None:

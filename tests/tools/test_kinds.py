@@ -49,4 +49,4 @@ def test_needs_are_looked_at_before_a_call_is_made(need: dict[str, Any], here: B
 def test_every_kind_is_written() -> None:
     text = (HERE / "write.py").read_text(encoding="utf-8")
     assert all(f"\ndef {kind}(" in text for kind in KINDS)
-    assert {kind for one in STATED["release"].values() for kind in one.get("without", ())} < set(KINDS)
+    assert {kind for item in STATED["release"].values() for kind in item.get("without", ())} < set(KINDS)

@@ -60,7 +60,7 @@ def drawn(root: Path, readers: tuple[str, ...] | None, *, each: int, seed: str, 
     rules = rules or packaged_rules()
     with uncollected():
         evidence = gather(place, place.policy(counted=False), as_of=None)
-        recorded = {name: one for name, one in evidence.recorded.items() if readers is None or one.release in readers}
+        recorded = {name: item for name, item in evidence.recorded.items() if readers is None or item.release in readers}
         evidence = replace(evidence, recorded=recorded)
         tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
         loading = LoadingEvidence.of(evidence.corpus, recorded.values(), rules)
@@ -104,8 +104,8 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def wrong(drawn: Drawn, reader: str) -> list[str]:
-    (found,) = (told for _, told in predictions(drawn.evidence, [reader], drawn.sample.tasks))
-    return found
+    (result,) = (told for _, told in predictions(drawn.evidence, [reader], drawn.sample.tasks))
+    return result
 
 
 # --------------------------------------------------------------------------------------------------- planted in the runtime
@@ -136,7 +136,7 @@ def test_equal_calls_of_1_0_that_give_two_tensors_are_noticed(repository: Drawn,
 
 @pytest.mark.parametrize("name", ["list-slices-without-bounds", "newer-debug-records"])
 def test_a_slip_that_is_forgotten_is_noticed(name: str, repository: Drawn, planted: pytest.MonkeyPatch) -> None:
-    kept = tuple(one for one in slips.every() if one.id != name)
+    kept = tuple(item for item in slips.every() if item.id != name)
     planted.setattr(slips, "every", lambda: kept)
     slips.slips_of.cache_clear()
     slips.running.cache_clear()
@@ -215,12 +215,12 @@ def test_an_exit_status_tells_of_causes_that_were_not_met(
     """The small tree has no program that comes to most slips."""
     monkeypatch.setattr(command, "rules_of", lambda _: small.rules)
     assert command.sampled(Root(small_tree), small.evidence, None, each=0, seed="") == 1
-    said = capsys.readouterr()
-    assert "0 wrong" in said.out
-    assert "slip list-slices-without-bounds was met by no executed cell" in said.err
-    assert f"{PREDICTIONS} does not say that" in said.err
-    assert "slip newer-debug-records was met by no" not in said.err
-    assert "behavior pt2-archive was met by no executed cell" in said.err
+    message = capsys.readouterr()
+    assert "0 wrong" in message.out
+    assert "slip list-slices-without-bounds was met by no executed cell" in message.err
+    assert f"{PREDICTIONS} does not say that" in message.err
+    assert "slip newer-debug-records was met by no" not in message.err
+    assert "behavior pt2-archive was met by no executed cell" in message.err
 
 
 @pytest.mark.parametrize(
@@ -242,19 +242,19 @@ def test_a_document_that_does_not_fit_is_noticed(
     text = (REPOSITORY / file).read_text(encoding="utf-8")
     changed = re.sub(before, after, text)
     assert changed != text
-    counted = [one for one in stated(text) if one.release == "1.8.1"]
+    counted = [item for item in stated(text) if item.release == "1.8.1"]
     lock = dict(repository.evidence.policy.counts) or read_lock(REPOSITORY / "policies" / "torch").counts
     path = tmp_path / file
     path.parent.mkdir()
     path.write_text(changed, encoding="utf-8")
-    found = list(command._document(Root(tmp_path), repository.evidence, counted, lock))
-    assert any(said in one for one in found), found
+    results = list(command._document(Root(tmp_path), repository.evidence, counted, lock))
+    assert any(said in item for item in results), results
 
 
 def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> None:
     nothing = ReaderCounts("1.8.1", 0, 0, 0, Counter())
-    found = command._document(Root(REPOSITORY), repository.evidence, [nothing], {})
-    assert next(found) == "no program was executed for 1.8.1"
+    result = command._document(Root(REPOSITORY), repository.evidence, [nothing], {})
+    assert next(result) == "no program was executed for 1.8.1"
     assert nothing.share == "none"
 
 

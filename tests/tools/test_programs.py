@@ -28,10 +28,10 @@ def tool() -> dict[str, Any]:
 
 
 def test_there_are_forty_of_each_kind_in_each_set(tool: dict[str, Any]) -> None:
-    for one in sorted(tool["PROGRAMS"].iterdir()):
-        if one.is_dir():
-            kinds = list(tool["kinds_of"](one).values())
-            assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80), one.name
+    for path in sorted(tool["PROGRAMS"].iterdir()):
+        if path.is_dir():
+            kinds = list(tool["kinds_of"](path).values())
+            assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80), path.name
 
 
 def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_the_kind_of_a_program_names_its_set_where_all_are_asked(tool: dict[str,
 
 def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
     corpus = gather(Root(small_tree), Root(small_tree).policy(counted=False), as_of=None).corpus
-    readers = {one.release: one for one in readers_of(small_tree).values()}
+    readers = {item.release: item for item in readers_of(small_tree).values()}
     cells = list(tool["inspected"](corpus, readers, packaged_rules()))
     assert {cell.verdict for cell in cells} == {"right"}
     assert {cell.kind for cell in cells} == {"inspect", "inspect weights-only"}
@@ -65,7 +65,7 @@ def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[st
 
 def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
     evidence = gather(Root(small_tree), Root(small_tree).policy(counted=False), as_of=None)
-    (reader,) = (one for one in readers_of(small_tree).values() if one.release == "1.12.1")
+    (reader,) = (item for item in readers_of(small_tree).values() if item.release == "1.12.1")
     fixtures = [evidence.corpus.fixtures["torch-1.5.1/div_scalar"], evidence.corpus.fixtures["torch-1.12.1/div_scalar"]]
 
     def verdicts(reader: Any) -> list[str]:

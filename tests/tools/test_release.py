@@ -53,9 +53,9 @@ def test_a_clean_tree_with_a_section_is_tagged_once(tmp_path: Path) -> None:
 )
 def test_the_changelog_needs_the_section_with_all_entries(tmp_path: Path, changelog: str, words: list[str]) -> None:
     commit(tmp_path, changelog=changelog)
-    found = release.problems(tmp_path, "0.2.0")
-    assert len(found) == len(words)
-    for line, word in zip(found, words, strict=True):
+    result = release.problems(tmp_path, "0.2.0")
+    assert len(result) == len(words)
+    for line, word in zip(result, words, strict=True):
         assert word in line
 
 

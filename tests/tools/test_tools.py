@@ -27,9 +27,9 @@ def test_generate_says_what_changed(small_tree: Path, tmp_path: Path, capsys: py
     root = tmp_path / "root"
     shutil.copytree(small_tree, root)
     (root / "policies/policy.schema.json").write_text("{}\n", encoding="utf-8")
-    for said in ("policies/policy.schema.json\n", "everything that is generated is current\n"):
+    for name in ("policies/policy.schema.json\n", "everything that is generated is current\n"):
         assert tool("generate")(["--root", str(root)]) == 0
-        assert capsys.readouterr().out == said
+        assert capsys.readouterr().out == name
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_cannot_be_done_is_said(
 
 
 def test_causes_that_explain_nothing_are_taken_out_of_policy_and_lock(tmp_path: Path) -> None:
-    found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
+    results: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
     policies = tmp_path / "policies/torch"
     policies.mkdir(parents=True)
     text = "# above\n\n" + "".join(
@@ -56,13 +56,13 @@ def test_causes_that_explain_nothing_are_taken_out_of_policy_and_lock(tmp_path: 
     )
     (policies / "behaviors.toml").write_text(text, encoding="utf-8")
     (policies / LOCK).write_text(lock_text({("behavior", "a"): 1, ("behavior", "ab"): 2}), encoding="utf-8")
-    found["take_out"](tmp_path, {("behavior", "a")})
+    results["take_out"](tmp_path, {("behavior", "a")})
     assert (policies / "behaviors.toml").read_text("utf-8") == text.replace('[[behavior]]\nid = "a"\noutcome = "value"\n\n', "")
     assert read_lock(policies).values == {("behavior", "ab"): 2}
 
 
 def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
-    found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
+    results: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
     for root, text in (("expected", "theirs"), ("tree", "ours")):
         for name in ("releases.toml", "weights_only.toml", "behaviors.toml", "x.toml"):
             path = tmp_path / root / "policies/torch" / name
@@ -79,7 +79,7 @@ def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
     (tmp_path / "expected/policies/torch" / LOCK).write_text(
         lock_text({("behavior", "x"): 7, ("behavior", "y"): 3, ("behavior", "z"): 1, a: "0" * 16, b: "1" * 16}), encoding="utf-8"
     )
-    found["put_back"](tmp_path / "expected", tmp_path / "tree")
+    results["put_back"](tmp_path / "expected", tmp_path / "tree")
     kept = {path.name for path in (tmp_path / "tree").rglob("*.toml") if "ours" in path.read_text(encoding="utf-8")}
     assert kept == {"releases.toml", "weights_only.toml"}
     assert lock.read_text(encoding="utf-8") == lock_text({("behavior", "x"): 7, ("behavior", "y"): 2, a: "0" * 16, b: WAITS})

@@ -11,9 +11,9 @@ from torch_compat.torchscript.scanner import called, calls
 
 
 def shapes(source: str) -> set[tuple[str, int | None, tuple[str, ...]]]:
-    found = calls(source)
-    assert {call.overload for call in found} <= {None}
-    return {(call.name, call.positional, call.keywords) for call in found}
+    result = calls(source)
+    assert {call.overload for call in result} <= {None}
+    return {(call.name, call.positional, call.keywords) for call in result}
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_a_long_text_takes_time_in_proportion() -> None:
 
 
 def test_what_stands_below_torch_autograd_is_an_operator_of_torch() -> None:
-    found = called("def f(x: Tensor) -> Tensor:\n  return torch.autograd.grad([x], [x])\n")
-    assert {one.name for one in found.shapes} == {"aten::grad"}
+    result = called("def f(x: Tensor) -> Tensor:\n  return torch.autograd.grad([x], [x])\n")
+    assert {shape.name for shape in result.shapes} == {"aten::grad"}

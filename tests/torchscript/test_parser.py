@@ -14,7 +14,7 @@ def test_defaults_may_stand_before_parameters_without_one() -> None:
     tree = parse("def forward(self,\n    x: int=1,\n    y: Tensor) -> Tensor:\n  return y\n")
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
-    assert [ast.unparse(one) for one in function.args.defaults] == ["1", REQUIRED]
+    assert [ast.unparse(default) for default in function.args.defaults] == ["1", REQUIRED]
     assert function.body[0].lineno == 4
 
 

@@ -35,11 +35,15 @@ def turn(value: Value = None, inputs: Value = None) -> dict[str, Any]:
 
 
 def program(*turns: dict[str, Any], state: Value = None, state_after: Value = None) -> dict[str, Any]:
-    return {"state": state, "state_after": state_after, "calls": [{"first": one, "second": copy.deepcopy(one)} for one in turns]}
+    return {
+        "state": state,
+        "state_after": state_after,
+        "calls": [{"first": item, "second": copy.deepcopy(item)} for item in turns],
+    }
 
 
-def kinds(found: Comparison) -> list[str]:
-    return [difference.kind for difference in found.differences]
+def kinds(comparison: Comparison) -> list[str]:
+    return [difference.kind for difference in comparison.differences]
 
 
 # ----------------------------------------------------------------------------------------------------- kinds of endings
@@ -79,10 +83,10 @@ LOADED = {"value": 1}
     ],
 )
 def test_endings(expected: dict[str, Any], got: dict[str, Any], result: str) -> None:
-    found = compare(expected, got)
-    assert found.result == result
-    assert found.errors == ((got["error"],) if result == "refused" else ())
-    assert found.count == (result == "relaxed")
+    outcome = compare(expected, got)
+    assert outcome.result == result
+    assert outcome.errors == ((got["error"],) if result == "refused" else ())
+    assert outcome.count == (result == "relaxed")
 
 
 # --------------------------------------------------------------------------------------------------- kinds of difference
@@ -119,13 +123,13 @@ def test_endings(expected: dict[str, Any], got: dict[str, Any], result: str) -> 
     ],
 )
 def test_one_difference(a: Value, b: Value, kind: str, where: str) -> None:
-    for one, other in ((a, b), (b, a)):
-        found = of_value(one, other)
-        assert found.result == "differs"
-        assert [(difference.kind, difference.where) for difference in found.differences] == [(kind, where)]
-        assert Difference.from_json(found.differences[0].as_json()) == found.differences[0]
-        assert found.extent[0]["kind"] == kind
-        assert found.count == 1
+    for item, other in ((a, b), (b, a)):
+        result = of_value(item, other)
+        assert result.result == "differs"
+        assert [(difference.kind, difference.where) for difference in result.differences] == [(kind, where)]
+        assert Difference.from_json(result.differences[0].as_json()) == result.differences[0]
+        assert result.extent[0]["kind"] == kind
+        assert result.count == 1
 
 
 @pytest.mark.parametrize(
@@ -152,21 +156,21 @@ def test_what_differs_outweighs_what_raised_and_that_what_relaxed() -> None:
     assert compare(program(failed), program(fine)).result == "relaxed"
     assert compare(program(failed), program(failed)).result == "same"
     assert compare(program(failed, fine), program(fine, failed)).result == "raised"
-    found = compare(program(failed, fine, turn(1)), program(fine, failed, turn(2)))
-    assert found.result == "differs"
-    assert found.errors == (ERROR,)
-    assert found.count == 6
-    assert kinds(found)[:2] == ["value", "value"]
-    assert [(one["kind"], one["count"]) for one in found.extent] == [("raised", 2), ("relaxed", 2), ("value", 2)]
+    result = compare(program(failed, fine, turn(1)), program(fine, failed, turn(2)))
+    assert result.result == "differs"
+    assert result.errors == (ERROR,)
+    assert result.count == 6
+    assert kinds(result)[:2] == ["value", "value"]
+    assert [(item["kind"], item["count"]) for item in result.extent] == [("raised", 2), ("relaxed", 2), ("value", 2)]
 
 
 def test_errors_are_compared_with_errors_where_that_is_asked() -> None:
     other = {"error": {**ERROR, "message": "another"}}
     assert compare(program({"error": ERROR}), program(other)) == Comparison("same")
-    found = compare(program({"error": ERROR}), program(other), hear=True)
-    assert (found.result, found.count, found.heard) == ("differs", 2, True)
-    assert {difference.kind for difference in found.differences} == {"error"}
-    (extent,) = found.extent
+    result = compare(program({"error": ERROR}), program(other), hear=True)
+    assert (result.result, result.count, result.heard) == ("differs", 2, True)
+    assert {difference.kind for difference in result.differences} == {"error"}
+    (extent,) = result.extent
     assert extent["errors"] == [[ERROR["type"], ERROR["message"], ERROR["type"], "another"]]
     assert compare(program({"error": ERROR}), program({"error": ERROR}), hear=True) == Comparison("same", heard=True)
     assert compare({"error": ERROR}, {"error": other["error"]}, hear=True).result == "differs"
@@ -183,10 +187,10 @@ def test_elements_are_swapped_by_their_parts(dtype: str, data: bytes, turned: by
 
 def test_warnings_of_calls_are_told_where_they_are_others() -> None:
     loud = {**turn(1), "warnings": [["UserWarning", "so"]]}
-    found = compare(program(turn(1)), program(loud), hear=True)
-    assert (found.result, found.said) == (
+    result = compare(program(turn(1)), program(loud), hear=True)
+    assert (result.result, result.said) == (
         "same",
-        tuple((f"calls[0].{one}", (("UserWarning", "so"),)) for one in ("first", "second")),
+        tuple((f"calls[0].{name}", (("UserWarning", "so"),)) for name in ("first", "second")),
     )
     assert compare(program(loud), program(turn(1)), hear=True).said[0] == ("calls[0].first", ())
     assert compare(program(loud), program(loud), hear=True).said == ()
@@ -196,16 +200,16 @@ def test_warnings_of_calls_are_told_where_they_are_others() -> None:
 @pytest.mark.parametrize("hear", [True, False])
 def test_a_reader_that_could_not_even_make_the_inputs_did_not_raise_as_the_writer(hear: bool) -> None:
     lacking = {"error": {**ERROR, "type": "__main__.NoSuchDtype"}}
-    found = compare(program({"error": ERROR}), program(lacking), hear=hear)
-    assert (found.result, found.errors) == ("raised", (lacking["error"],))
+    result = compare(program({"error": ERROR}), program(lacking), hear=hear)
+    assert (result.result, result.errors) == ("raised", (lacking["error"],))
 
 
 @pytest.mark.parametrize("part", ["state", "state_after"])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_state_that_is_empty_is_not_one_that_is_unknown(part: str, swapped: bool) -> None:
     sides = [program(turn(1), **{part: {"dict": entries}}) for entries in ([], [["w", 1]])]
-    found = compare(*(reversed(sides) if swapped else sides))
-    assert [difference.kind for difference in found.differences] == ["keys"]
+    result = compare(*(reversed(sides) if swapped else sides))
+    assert [difference.kind for difference in result.differences] == ["keys"]
 
 
 @pytest.mark.parametrize("part", ["state", "state_after"])
@@ -231,12 +235,12 @@ def test_all_differences_are_counted_and_the_gravest_are_shown() -> None:
     for index in range(10):
         b[index] = tensor([index + 2.0**-index])
     b[15] = tensor([15], "float64")
-    found = of_value(a, b)
-    assert found.count == 11
-    assert len(found.differences) == KEPT
-    assert kinds(found) == ["dtype", *["value"] * (KEPT - 1)]
-    assert [difference.facts["max_abs"] for difference in found.differences[1:]] == [1, 0.5, 0.25, 0.125, 0.0625][: KEPT - 1]
-    assert {one["kind"]: one["count"] for one in found.extent} == {"dtype": 1, "value": 10}
+    result = of_value(a, b)
+    assert result.count == 11
+    assert len(result.differences) == KEPT
+    assert kinds(result) == ["dtype", *["value"] * (KEPT - 1)]
+    assert [difference.facts["max_abs"] for difference in result.differences[1:]] == [1, 0.5, 0.25, 0.125, 0.0625][: KEPT - 1]
+    assert {item["kind"]: item["count"] for item in result.extent} == {"dtype": 1, "value": 10}
 
 
 # --------------------------------------------------------------------------------------------------------------- sharing
@@ -261,9 +265,9 @@ def stored(*storages: int | None) -> list[dict[str, Any]]:
     ],
 )
 def test_sharing(a: tuple[int | None, ...], b: tuple[int | None, ...], same: bool) -> None:
-    found = of_value(stored(*a), stored(*b))
-    assert found.result == ("same" if same else "differs")
-    assert set(kinds(found)) <= {"sharing"}
+    result = of_value(stored(*a), stored(*b))
+    assert result.result == ("same" if same else "differs")
+    assert set(kinds(result)) <= {"sharing"}
 
 
 def test_sharing_between_a_result_and_an_input_counts() -> None:
@@ -282,8 +286,8 @@ def test_names_of_storages_mean_nothing(storages: list[int], names: list[int]) -
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=6))
 def test_sharing_is_the_same_partition(pairs: list[tuple[int, int]]) -> None:
     one_to_one = len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(set(pairs))
-    found = of_value(stored(*(a for a, _ in pairs)), stored(*(b for _, b in pairs)))
-    assert (found.result == "same") is one_to_one
+    result = of_value(stored(*(a for a, _ in pairs)), stored(*(b for _, b in pairs)))
+    assert (result.result == "same") is one_to_one
 
 
 # ------------------------------------------------------------------------------------------------------------- distances
@@ -310,19 +314,19 @@ def facts(a: Any, b: Any, dtype: str = "float32") -> dict[str, Any]:
     ],
 )
 def test_how_far_values_are_off(a: list[float], b: list[float], gap: Any, relative: Any, steps: Any) -> None:
-    found = facts(a, b)
-    assert (found["max_abs"], found["max_rel"], found["max_ulp"]) == (gap, relative, steps)
+    result = facts(a, b)
+    assert (result["max_abs"], result["max_rel"], result["max_ulp"]) == (gap, relative, steps)
 
 
 def test_a_nan_of_another_payload_is_no_distance_but_other_bits() -> None:
     odd = np.array([0x7FC00001], "<u4").view("<f4")
-    found = facts(odd, [math.nan])
-    assert (found["count"], found["max_abs"], found["max_ulp"], found["frontier"]) == (1, 0, 0, [])
+    result = facts(odd, [math.nan])
+    assert (result["count"], result["max_abs"], result["max_ulp"], result["frontier"]) == (1, 0, 0, [])
 
 
 def test_the_first_difference_is_named() -> None:
-    found = facts([1, 2, 3, 4], [1, 5, 3, math.nan])
-    assert (found["count"], found["first"], found["expected"], found["got"]) == (2, 1, 2, 5)
+    result = facts([1, 2, 3, 4], [1, 5, 3, math.nan])
+    assert (result["count"], result["first"], result["expected"], result["got"]) == (2, 1, 2, 5)
     assert facts([1], [math.nan])["got"] == "nan"
     assert facts([-math.inf], [0])["expected"] == "-inf"
     assert facts([1 + 2j], [1 + 3j], "complex64")["got"] == [1, 3]
@@ -332,14 +336,14 @@ def test_the_first_difference_is_named() -> None:
     ("dtype", "a", "b", "gap"), [("int64", -(2**63), 2**63 - 1, 2**64 - 1), ("uint8", 0, 255, 255), ("bool", 0, 1, 1)]
 )
 def test_integers_are_off_by_an_exact_number(dtype: str, a: int, b: int, gap: int) -> None:
-    found = facts([a], [b], dtype)
-    assert found["max_abs"] == gap
-    assert "frontier" not in found
+    result = facts([a], [b], dtype)
+    assert result["max_abs"] == gap
+    assert "frontier" not in result
 
 
 def test_a_dtype_without_numbers_has_no_distance() -> None:
-    found = of_value(tensor(b"\x01", "qint8"), tensor(b"\x02", "qint8"))
-    assert found.extent == ({"kind": "value", "dtype": "qint8", "count": 1, "frontier": None},)
+    result = of_value(tensor(b"\x01", "qint8"), tensor(b"\x02", "qint8"))
+    assert result.extent == ({"kind": "value", "dtype": "qint8", "count": 1, "frontier": None},)
 
 
 def test_bfloat16_is_counted_in_its_own_steps() -> None:
@@ -352,8 +356,8 @@ def test_bfloat16_is_counted_in_its_own_steps() -> None:
             }
         }
 
-    found = of_value(raw(0x3F80, 0x0001), raw(0x3F81, 0x8001)).differences[0].facts
-    assert (found["max_ulp"], found["max_abs"]) == (2, 2**-7)
+    result = of_value(raw(0x3F80, 0x0001), raw(0x3F81, 0x8001)).differences[0].facts
+    assert (result["max_ulp"], result["max_abs"]) == (2, 2**-7)
     assert tensor_array("bfloat16", b"\x80\x3f").tolist() == [1.0]
 
 
@@ -415,19 +419,19 @@ def test_a_tolerance_is_decided_by_the_frontier_as_by_every_element(
 ) -> None:
     dtype, a, b = pair
     size = COMPONENT[dtype] * (2 if dtype.startswith("complex") else 1)
-    one, other = (
+    item, other = (
         {"tensor": {"dtype": dtype, "shape": [len(side) // size], "bytes": base64.b64encode(side).decode()}} for side in (a, b)
     )
-    found = of_value(one, other)
+    result = of_value(item, other)
     if a == b:
-        assert found.result == "same"
+        assert result.result == "same"
         return
-    frontier = [(plain(gap), plain(ulp)) for gap, ulp in found.extent[0]["frontier"]]
+    frontier = [(plain(gap), plain(ulp)) for gap, ulp in result.extent[0]["frontier"]]
     assert all(gap <= most or ulp <= steps for gap, ulp in frontier) is close(a, b, dtype, most, steps)
     assert frontier == sorted(set(frontier), reverse=True)
     assert [ulp for _, ulp in frontier] == sorted({ulp for _, ulp in frontier})
     if frontier:
-        shown = found.differences[0].facts
+        shown = result.differences[0].facts
         assert plain(shown["max_abs"]) == frontier[0][0]
         assert plain(shown["max_ulp"]) == frontier[-1][1]
 
@@ -438,9 +442,9 @@ def test_the_extent_decides_for_all_tensors_together(several: list[tuple[str, by
     def neutral(data: bytes) -> dict[str, Any]:
         return {"tensor": {"dtype": "float32", "shape": [len(data) // 4], "bytes": base64.b64encode(data).decode()}}
 
-    one, other = [neutral(a) for _, a, _ in several], [neutral(b) for _, _, b in several]
-    found = of_value(one, other)
-    within = all(plain(gap) <= most or plain(ulp) <= steps for part in found.extent for gap, ulp in part["frontier"])
+    item, other = [neutral(a) for _, a, _ in several], [neutral(b) for _, _, b in several]
+    result = of_value(item, other)
+    within = all(plain(gap) <= most or plain(ulp) <= steps for part in result.extent for gap, ulp in part["frontier"])
     assert within is all(close(a, b, "float32", most, steps) for _, a, b in several)
 
 

@@ -55,9 +55,9 @@ def test_the_table_is_what_a_release_says() -> None:
     done = subprocess.run(
         [environment.python, "-W", "ignore", "-c", CODE], check=True, capture_output=True, text=True, env=environment.environ()
     )
-    said: dict[str, Any] = json.loads(done.stdout)
+    messages: dict[str, Any] = json.loads(done.stdout)
     wrong = []
-    for name, real in said["dtypes"].items():
+    for name, real in messages["dtypes"].items():
         row = DTYPES[ALIASES.get(name, name)]
         mine = {
             "name": row.name,
@@ -70,15 +70,17 @@ def test_the_table_is_what_a_release_says() -> None:
         if mine != real:
             wrong.append((name, mine, real))
     assert wrong == []
-    assert set(said["dtypes"]) == set(DTYPES) - {"bcomplex32"} | set(ALIASES)  # bcomplex32 is newer
+    assert set(messages["dtypes"]) == set(DTYPES) - {"bcomplex32"} | set(ALIASES)  # bcomplex32 is newer
     named = {
         f"{real['type'].removesuffix('Tensor')}Storage": DTYPES[ALIASES.get(name, name)].name
-        for name, real in said["dtypes"].items()
+        for name, real in messages["dtypes"].items()
     }
     typed = {name: dtype for name, dtype in STORAGE_CLASSES.items() if "Untyped" not in name}
-    assert said["storages"].items() <= typed.items()
-    assert {name: dtype for name, dtype in typed.items() if dtype != "bcomplex32"} == named | said["storages"]
-    assert {row.word.replace("_", "").upper(): row.export for row in DTYPES.values() if row.export is not None} == said["export"]
+    assert messages["storages"].items() <= typed.items()
+    assert {name: dtype for name, dtype in typed.items() if dtype != "bcomplex32"} == named | messages["storages"]
+    assert {row.word.replace("_", "").upper(): row.export for row in DTYPES.values() if row.export is not None} == messages[
+        "export"
+    ]
 
 
 def test_no_name_and_no_number_stands_for_two_dtypes() -> None:
@@ -105,18 +107,18 @@ def test_a_row_agrees_with_numpy_and_ml_dtypes(name: str) -> None:
     row = DTYPES[name]
     assert not row.ml_dtypes or hasattr(ml_dtypes, name)
     if row.numpy:
-        found = np.dtype(row.numpy)
-        assert found.itemsize == row.size
-        assert {"b": "bool", "i": "integer", "u": "integer", "f": "float", "c": "complex"}[found.kind] == row.kind or (
-            row.kind == "quantized" and found.kind in "iu"
+        result = np.dtype(row.numpy)
+        assert result.itemsize == row.size
+        assert {"b": "bool", "i": "integer", "u": "integer", "f": "float", "c": "complex"}[result.kind] == row.kind or (
+            row.kind == "quantized" and result.kind in "iu"
         )
     elif row.ml_dtypes:
         assert np.dtype(getattr(ml_dtypes, name)).itemsize == row.size
     if row.ml_dtypes and row.kind == "float":
-        one = np.array([1, -1], getattr(ml_dtypes, name)).view(f"u{row.size}")
+        item = np.array([1, -1], getattr(ml_dtypes, name)).view(f"u{row.size}")
         assert row.signed_zero == (
-            one[0] ^ one[1] == 1 << (8 * row.size - 1)
-            and bool(np.array([1 << (8 * row.size - 1)], one.dtype).view(getattr(ml_dtypes, name)) == 0)
+            item[0] ^ item[1] == 1 << (8 * row.size - 1)
+            and bool(np.array([1 << (8 * row.size - 1)], item.dtype).view(getattr(ml_dtypes, name)) == 0)
         )
     if row.parts:
         assert row.size == (2 if row.kind == "complex" else 1) * DTYPES[row.parts].size

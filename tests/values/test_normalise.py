@@ -191,6 +191,6 @@ def test_what_varies_goes_at_once(line: str) -> None:
 
 
 def test_the_last_words_of_an_abort() -> None:
-    said = "terminate called after throwing an instance of 'c10::Error'\n  what():  isTuple() INTERNAL ASSERT FAILED\nframe"
-    assert last_word(said) == "isTuple() INTERNAL ASSERT FAILED"
+    message = "terminate called after throwing an instance of 'c10::Error'\n  what():  isTuple() INTERNAL ASSERT FAILED\nframe"
+    assert last_word(message) == "isTuple() INTERNAL ASSERT FAILED"
     assert last_word("Floating point exception") == ""

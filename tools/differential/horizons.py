@@ -202,7 +202,7 @@ def compare_at(version: str, only: str, count: int, start: int | str) -> Compare
     return Compared(version, len(schemas), groups, left)
 
 
-def document(found: list[Compared], count: int, start: int | str) -> str:
+def document(value: list[Compared], count: int, start: int | str) -> str:
     """The table of all horizons, and for each one call of every disagreement, as Markdown."""
     lines = [
         "# The reference reader at the horizons of releases", "",
@@ -212,26 +212,26 @@ def document(found: list[Compared], count: int, start: int | str) -> str:
         "Calls that were made and could not be compared are counted in the last column; the second table says why.", "",
         f"| release | overloads | calls | {' | '.join(COLUMNS)} | not compared |", f"|---|{'---:|' * (3 + len(COLUMNS))}",
     ]  # fmt: skip
-    for compared in found:
+    for compared in value:
         total = compared.total
         counts = [total[name] for name in COLUMNS]
         shown = " | ".join(f"{each:,}" for each in (*counts, total.total() - sum(counts)))
         lines.append(f"| {compared.release} | {compared.overloads:,} | {total.total():,} | {shown} |")
-    reasons = sorted({word for item in found for word in item.total} - {*COLUMNS})
+    reasons = sorted({word for item in value for word in item.total} - {*COLUMNS})
     lines += [
         "",
         "Calls that were not compared:",
         "",
-        f"| reason | {' | '.join(item.release for item in found)} |",
-        f"|---|{'---:|' * len(found)}",
+        f"| reason | {' | '.join(item.release for item in value)} |",
+        f"|---|{'---:|' * len(value)}",
     ]
-    lines += [f"| {word} | {' | '.join(f'{item.total[word]:,}' for item in found)} |" for word in reasons]
+    lines += [f"| {word} | {' | '.join(f'{item.total[word]:,}' for item in value)} |" for word in reasons]
     lines += ["", "Groups:", "", f"| release | groups | computed by the release | {' | '.join(COLUMNS[2:])} |", f"|---|{'---:|' * (2 + len(COLUMNS[2:]))}"]  # fmt: skip
-    for compared in found:
+    for compared in value:
         computed = sum(1 for group in compared.groups if any(group.counts[COLUMNS[at]] for at in (0, 3, 4, 5)))
         apart = " | ".join(f"{len(compared.apart(name)):,}" for name in COLUMNS[2:])
         lines.append(f"| {compared.release} | {len(compared.groups):,} | {computed:,} | {apart} |")
-    for compared in found:
+    for compared in value:
         lines += ["", f"## {compared.release}", ""]
         for name in COLUMNS[2:]:
             operators: dict[str, list[Group]] = {}

@@ -326,13 +326,13 @@ def beside(key: tuple[str, str], releases: list[str]) -> list[str]:
     return sorted(chosen, key=Release)
 
 
-def choose(found: dict[tuple[str, str], list[Candidate]], wanted: Collection[tuple[str, str]], releases: list[str]) -> Choice:
+def choose(value: dict[tuple[str, str], list[Candidate]], wanted: Collection[tuple[str, str]], releases: list[str]) -> Choice:
     """For each version the smallest call that gives a value, and the smallest that tells it from the one before; few where one does for several."""
     choice = Choice()
     kept: dict[str, Candidate] = {}
     for key in sorted(wanted):
         since = borders()[key]
-        rows = sorted(found.get(key, []), key=lambda item: (item.empty, item.size))
+        rows = sorted(value.get(key, []), key=lambda item: (item.empty, item.size))
         taken: list[Candidate] = []
         for at, start in enumerate(since):
             end = since[at + 1] if at + 1 < len(since) else None
@@ -358,15 +358,15 @@ def choose(found: dict[tuple[str, str], list[Candidate]], wanted: Collection[tup
     return choice
 
 
-def tells(one: Candidate, before: str, after: str) -> bool:
+def tells(candidate: Candidate, before: str, after: str) -> bool:
     """Whether a call comes to another thing there."""
-    pair = one.given[before], one.given[after]
+    pair = candidate.given[before], candidate.given[after]
     return pair[0] != pair[1] and "unsupported" not in pair
 
 
-def both(one: Candidate, before: str, after: str) -> bool:
+def both(candidate: Candidate, before: str, after: str) -> bool:
     """Whether it gives a value on both sides."""
-    return one.given[before].startswith("[") and one.given[after].startswith("[")
+    return candidate.given[before].startswith("[") and candidate.given[after].startswith("[")
 
 
 PER_UPGRADER = 3  # calls: the first that differs from what the newest release computes, and others

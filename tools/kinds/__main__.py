@@ -127,14 +127,14 @@ def met(needs: list[dict[str, Any]], writer: Beside, here: Beside) -> bool:
     return True
 
 
-def wrong(call: Call, said: str) -> str | None:
+def wrong(call: Call, text: str) -> str | None:
     """What is wrong with an answer, in words."""
-    if call.loads and said:
-        return f"does not load it: {said[:300]}"
-    if not call.loads and not said:
+    if call.loads and text:
+        return f"does not load it: {text[:300]}"
+    if not call.loads and not text:
         return "loads it, though no call was named"
-    if not call.loads and call.reason not in said:
-        return f"fails for another reason than {call.reason}: {said[:300]}"
+    if not call.loads and call.reason not in text:
+        return f"fails for another reason than {call.reason}: {text[:300]}"
     return None
 
 

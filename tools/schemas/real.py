@@ -67,7 +67,7 @@ def facts(ones: Sequence[Argument]) -> list[list[Any]]:
     ]
 
 
-def why_unread(text: str, said: str) -> str:
+def why_unread(text: str, message: str) -> str:
     """Why 2.13.0 does not read what an earlier release printed."""
     if "=<default>" in text:
         return "a default that is not stated"
@@ -75,11 +75,11 @@ def why_unread(text: str, said: str) -> str:
         return "a Dict in brackets"
     if text.endswith("-> "):
         return "no returns, printed as nothing"
-    if "custom class" in said:
+    if "custom class" in message:
         return "a custom class that 2.13.0 does not have"
-    if "unknown type" in said:
+    if "unknown type" in message:
         return "a type that 2.13.0 does not read"
-    raise AssertionError(f"2.13.0 refuses {text!r} for a cause that is not listed: {said}")
+    raise AssertionError(f"2.13.0 refuses {text!r} for a cause that is not listed: {message}")
 
 
 def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:

@@ -85,19 +85,19 @@ class Findings(list[Damage]):
         for damage in value:
             self.append(damage)
 
-    def append(self, one: Damage) -> None:
+    def append(self, damage: Damage) -> None:
         """Add a contradiction, or only count it."""
-        code, record, detail, offset = one
+        code, record, detail, offset = damage
         if len(detail) > MOST_DETAIL or (record is not None and len(record) > MOST_DETAIL):
             record = None if record is None else _cut(record)
-            one = Damage(code, record, _cut(detail), offset)
+            damage = Damage(code, record, _cut(detail), offset)
         if len(self) < MOST_DAMAGE:
             self._codes.add(code)
-            super().append(one)
+            super().append(damage)
             return
         if code not in self._codes:
             self._codes.add(code)
-            self.insert(MOST_DAMAGE, one)
+            self.insert(MOST_DAMAGE, damage)
             return
         self.left_out += 1
         more = Damage(MORE, None, f"{self.left_out} more contradictions were found but not listed")

@@ -39,18 +39,18 @@ def headings(width: int) -> str:
     return _columns("FORMAT", "READ BY TORCH", "STATE", "PATH", width)
 
 
-def line(found: Inspected, width: int) -> str:
+def line(inspected: Inspected, width: int) -> str:
     """One line of a table; on a narrow terminal, the path with its description below.
 
     Parameters:
         width: columns of the terminal; 0 if there is none.
     """
-    name = found.facts.name if found.facts else shown(found.other or "-")[:44]
-    sound = "dangerous" if found.dangers else "sound" if found.facts else "not PyTorch's"
-    if found.omitted:
+    name = inspected.facts.name if inspected.facts else shown(inspected.other or "-")[:44]
+    sound = "dangerous" if inspected.dangers else "sound" if inspected.facts else "not PyTorch's"
+    if inspected.omitted:
         sound += ", not all checked"
-    state = sound if found.error is None else shown(found.error.code)
-    return _columns(_plain(name), _plain(_spans(found.needs)), _plain(state), _plain(found.path), width)
+    state = sound if inspected.error is None else shown(inspected.error.code)
+    return _columns(_plain(name), _plain(_spans(inspected.needs)), _plain(state), _plain(inspected.path), width)
 
 
 def _columns(name: str, spans: str, state: str, path: str, width: int) -> str:
@@ -59,18 +59,18 @@ def _columns(name: str, spans: str, state: str, path: str, width: int) -> str:
     return "\n".join([path, *wrapped(f"    {name}; {spans}; {state}", width)])
 
 
-def screen(found: Inspected, width: int, *, tree: bool, code: bool) -> str:
+def screen(inspected: Inspected, width: int, *, tree: bool, code: bool) -> str:
     """One screen, with the contents and the source if requested.
 
     Parameters:
         width: columns of the terminal, at which entries are wrapped; 0 if there is none.
     """
-    lines = [_plain(found.path), *_labelled(_entries(found), width)]
-    if found.facts is not None:
+    lines = [_plain(inspected.path), *_labelled(_entries(inspected), width)]
+    if inspected.facts is not None:
         if tree:
-            lines += ["", "Contents", *(f"  {_plain(content)}" for content in contents(found.facts))]
+            lines += ["", "Contents", *(f"  {_plain(content)}" for content in contents(inspected.facts))]
         if code:
-            lines += ["", *_code(found.facts)]
+            lines += ["", *_code(inspected.facts)]
     return "\n".join(lines) + "\n"
 
 

@@ -30,9 +30,9 @@ RULES: Final = {
 }
 
 
-def marks_of(found: Inspected) -> tuple[Mark, ...]:
+def marks_of(inspected: Inspected) -> tuple[Mark, ...]:
     """The marks of a file for other tools. A condition of ``--fail-on`` is an error, as is a file that cannot be read."""
-    return tuple((rule, level, text, found.path) for rule, level, text in _marks(found))
+    return tuple((rule, level, text, inspected.path) for rule, level, text in _marks(inspected))
 
 
 def _marks(inspected: Inspected) -> Iterator[tuple[str, str, str]]:

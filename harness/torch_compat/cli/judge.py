@@ -158,7 +158,7 @@ def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
     return read_baseline(read_whole(path), str(path))
 
 
-def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, found: BaselineDiff | None = None) -> None:
+def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, diff: BaselineDiff | None = None) -> None:
     """Write a report in every requested format.
 
     Raises:
@@ -168,7 +168,7 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, f
     rules = {rule.id: rule.asks for rule in evidence.policy.rules}
     files = {name: f"{release_folder(fixture.release)}/{fixture.file}" for name, fixture in evidence.corpus.fixtures.items()}
     table = f"```text\n{summary_text(report)}\n```\n"
-    whole = {"json": lambda: report_json(report, found), "markdown": lambda: findings_md(report)}
+    whole = {"json": lambda: report_json(report, diff), "markdown": lambda: findings_md(report)}
     write_outputs(outputs, of_report(report, rules, files, table), whole)
 
 

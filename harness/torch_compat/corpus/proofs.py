@@ -158,19 +158,19 @@ def stated_digest(operator: str, first: int, bump: int, old_schema: str, body: s
     return digest(operator, first, bump, old_schema, body.strip("\n"), old)[:20]
 
 
-def write_proof(folder: Path, one: RecordedProof) -> Path:
+def write_proof(folder: Path, proof: RecordedProof) -> Path:
     """Write a proof into a folder; return the file.
 
     Raises:
         WriteError: it cannot be written.
     """
-    facts = {name: getattr(one, name) for name in FACTS}
+    facts = {name: getattr(proof, name) for name in FACTS}
     facts |= {name: list(value) for name, value in facts.items() if isinstance(value, tuple)}
     entries: list[dict[str, Any]] = [{"kind": "facts", **facts}]
-    entries += [{"kind": "obligation", **vars(each)} for each in one.obligations]
-    entries += [{"kind": "counterexample", **vars(each)} for each in one.examples]
-    entries += [{"kind": "kept", **vars(each)} for each in one.kept]
-    path = inside(folder, one.upgrader + SUFFIX)
+    entries += [{"kind": "obligation", **vars(each)} for each in proof.obligations]
+    entries += [{"kind": "counterexample", **vars(each)} for each in proof.examples]
+    entries += [{"kind": "kept", **vars(each)} for each in proof.kept]
+    path = inside(folder, proof.upgrader + SUFFIX)
     write_lines(path, {"kind": KIND}, entries)
     return path
 

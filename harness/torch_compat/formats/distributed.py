@@ -393,9 +393,9 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
     return inner
 
 
-def files_of(folder: str, found: Checkpoint | None) -> Iterator[str]:
+def files_of(folder: str, checkpoint: Checkpoint | None) -> Iterator[str]:
     """The existing files of a checkpoint, relative to it, unique and sorted."""
-    named = {shard.file for entry in found.entries for shard in entry.shards} if found else set()
+    named = {shard.file for entry in checkpoint.entries for shard in entry.shards} if checkpoint else set()
     with os.scandir(folder) as entries:
         named |= {entry.name for entry in entries if entry.name.endswith(SHARDS)}
     yield from sorted({METADATA, *(file for file in named if os.path.isfile(os.path.join(folder, file)))})  # noqa: PTH118, PTH113

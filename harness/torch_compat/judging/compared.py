@@ -255,15 +255,15 @@ def told(evidence: Evidence, fixture: Fixture, expected: dict[str, Any], got: di
     return [item for item in difference if item.kind in {"raised", "relaxed"} or evidence.matters(fixture, item)]
 
 
-def tell(fixture: Fixture, found: Sequence[Difference]) -> tuple[str, str]:
+def tell(fixture: Fixture, item: Sequence[Difference]) -> tuple[str, str]:
     """A key shared by differences with one cause, and one line for people. Requires at least one difference."""
-    value = next((difference for difference in found if difference.kind not in {"raised", "relaxed"}), None)
+    value = next((difference for difference in item if difference.kind not in {"raised", "relaxed"}), None)
     if value is not None:
         dtype = f" ({value.dtype})" if value.dtype else ""
         told = f"{value.facts.get('got')} instead of {value.facts.get('expected')}"
         subject = f"{value.kind} of {value.dtype or 'values'}" if fixture.family in STORED else fixture.recipe
         return subject, f"{fixture.recipe}: {value.kind}{dtype} in {value.where}: {told}"
-    first = next((difference for difference in found if difference.kind == "raised"), found[0])
+    first = next((difference for difference in item if difference.kind == "raised"), item[0])
     error = first.content[first.kind == "raised"]
     text = _bare(headline(error["message"]))
     message = f"{error['type'].removeprefix('builtins.')}: {text} in {first.where}"

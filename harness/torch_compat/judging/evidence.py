@@ -309,14 +309,14 @@ class Evidence:
             return Outcome.RAISED
         return Outcome.RELAXED if kinds else Outcome.CLOSE if apart else Outcome.SAME
 
-    def matters(self, fixture: Fixture, one: Difference) -> bool:
+    def matters(self, fixture: Fixture, difference: Difference) -> bool:
         """Whether a difference of values, types or state counts against the reader."""
-        if self.policy.disregards(one.kind, fixture.family):
+        if self.policy.disregards(difference.kind, fixture.family):
             return False
-        tolerance = self.policy.tolerance(fixture.family, fixture.operators, one.dtype)
-        if one.kind != "value" or tolerance is None:
+        tolerance = self.policy.tolerance(fixture.family, fixture.operators, difference.dtype)
+        if difference.kind != "value" or tolerance is None:
             return True
-        measured = one.distances
+        measured = difference.distances
         return not measured or not all(map(tolerance.covers, measured))
 
     def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:

@@ -213,9 +213,9 @@ def _dropped(evidence: Evidence, since: int) -> list[tuple[str, UpgraderEntry]]:
     return [(newer, entry) for older, newer in pairs for entry in dropped_upgraders(versions, older, newer)]
 
 
-def changed_by(one: Break, release: str) -> Changed:
+def changed_by(item: Break, release: str) -> Changed:
     """The change that waivers must cover for a break that came with a release."""
-    return Changed(one.side, release, one.operator, one.change, one.old, one.became)
+    return Changed(item.side, release, item.operator, item.change, item.old, item.became)
 
 
 def dropped_by(release: str, entry: UpgraderEntry) -> Changed:
@@ -223,10 +223,12 @@ def dropped_by(release: str, entry: UpgraderEntry) -> Changed:
     return Changed("backward", release, entry.operator, ("upgrader-dropped",), entry.old, None)
 
 
-def misstated_by(one: Misstated) -> Changed:
+def misstated_by(misstated: Misstated) -> Changed:
     """The change that waivers must cover for an upgrader that states a schema other than the real one."""
-    change: tuple[Difference, ...] = ("never-there",) if one.real is None else change_of(one.real, one.entry.old)
-    return Changed("upgrader", one.first, one.entry.operator, change, one.real, one.entry.old)
+    change: tuple[Difference, ...] = (
+        ("never-there",) if misstated.real is None else change_of(misstated.real, misstated.entry.old)
+    )
+    return Changed("upgrader", misstated.first, misstated.entry.operator, change, misstated.real, misstated.entry.old)
 
 
 def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:

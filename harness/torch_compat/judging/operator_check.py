@@ -398,8 +398,8 @@ def _within(since: str, old: str | None, new: str | None) -> bool:
     return (old is None or Release(since) > Release(old)) and (new is None or Release(since) <= Release(new))
 
 
-def advice(one: Break) -> str:
+def advice(item: Break) -> str:
     """How to fix a break."""
-    argument = repr(one.argument) if one.argument else "the argument"
-    what = DO.get(one.what, "leave the schema as it was").format(argument=argument)
-    return f"{what}; or {UPGRADER}" if one.side == "backward" and one.what != "upgrader dropped" else what
+    argument = repr(item.argument) if item.argument else "the argument"
+    what = DO.get(item.what, "leave the schema as it was").format(argument=argument)
+    return f"{what}; or {UPGRADER}" if item.side == "backward" and item.what != "upgrader dropped" else what

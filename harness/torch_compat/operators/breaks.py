@@ -140,11 +140,11 @@ def _base(schema: str) -> str:
     return operator_of(schema).partition(".")[0]
 
 
-def same_schema(one: str, other: str) -> bool:
+def same_schema(text: str, other: str) -> bool:
     """Whether two texts are the same schema to PyTorch, whose equality treats ``ScalarType`` and ``SymInt`` as ``int``."""
-    if one == other:
+    if text == other:
         return True
-    first, second = _parsed(one), _parsed(other)
+    first, second = _parsed(text), _parsed(other)
     if isinstance(first, str) or isinstance(second, str):
         return False
     flags = ("name", "overload", "is_vararg", "is_varret")

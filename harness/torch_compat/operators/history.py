@@ -215,12 +215,12 @@ class History(HistoryFile):
             self._texts = [(text, bits) for text, _, bits in self.facts()]
         return self._texts
 
-    def differing(self, one: str, other: str) -> tuple[list[str], list[str]]:
+    def differing(self, item: str, other: str) -> tuple[list[str], list[str]]:
         """The schemas only in the first of two releases, and those only in the second; sorted."""
         if not self._spans_of:
             for text, bits in self.texts():
                 self._spans_of.setdefault(bits, []).append(text)
-        here, there = self.bit(one), self.bit(other)
+        here, there = self.bit(item), self.bit(other)
         results: tuple[list[str], list[str]] = ([], [])
         for bits, texts in self._spans_of.items():
             if bool(bits & here) != bool(bits & there):

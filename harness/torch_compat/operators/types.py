@@ -256,25 +256,25 @@ def _holds(union: SchemaType, item: SchemaType) -> bool:
     return any(subtype(item, inner) for inner in union.contained)
 
 
-def same(one: SchemaType, other: SchemaType) -> bool:
+def same(item: SchemaType, other: SchemaType) -> bool:
     """Whether PyTorch considers two types equal."""
-    if one is other:
+    if item is other:
         return True
-    kind = one.kind
+    kind = item.kind
     if kind == "number" or (kind == "union" and other.kind == "number"):
-        union = other if kind == "number" else one
+        union = other if kind == "number" else item
         return union.kind == "union" and len(union.contained) == 3 and _holds(union, NUMBER)
     if kind != other.kind:
         return False
     if kind == "var":
         return True
     if kind == "class":
-        return one.text == other.text
-    if len(one.contained) != len(other.contained):
+        return item.text == other.text
+    if len(item.contained) != len(other.contained):
         return False
     if kind == "union":
-        return all(any(same(a, b) for b in other.contained) for a in one.contained)
-    return all(same(a, b) for a, b in zip(one.contained, other.contained, strict=True))
+        return all(any(same(a, b) for b in other.contained) for a in item.contained)
+    return all(same(a, b) for a, b in zip(item.contained, other.contained, strict=True))
 
 
 def _plain_subtype(item: SchemaType, other: SchemaType) -> bool:
@@ -285,17 +285,17 @@ def _plain_subtype(item: SchemaType, other: SchemaType) -> bool:
     return other.kind == "union" and any(subtype(item, inner) for inner in other.contained)
 
 
-def subtype(one: SchemaType, other: SchemaType) -> bool:
-    """Whether PyTorch accepts ``one`` where ``other`` is required; neither is replaced by its fake type."""
-    if one is other:
+def subtype(item: SchemaType, other: SchemaType) -> bool:
+    """Whether PyTorch accepts ``item`` where ``other`` is required; neither is replaced by its fake type."""
+    if item is other:
         return True
-    kind = one.kind
+    kind = item.kind
     if kind == "optional":
         if other.kind == "optional":
-            return subtype(one.contained[0], other.contained[0])
+            return subtype(item.contained[0], other.contained[0])
         if other.kind == "union":
-            return _holds(other, NONE) and _holds(other, one.contained[0])
-        return _plain_subtype(one, other)
+            return _holds(other, NONE) and _holds(other, item.contained[0])
+        return _plain_subtype(item, other)
     if kind == "union":
         if other.kind == "union":
             wanted: tuple[SchemaType, ...] = other.contained
@@ -303,17 +303,17 @@ def subtype(one: SchemaType, other: SchemaType) -> bool:
             wanted = (NONE, *(_NUMBERS if other.contained[0] is NUMBER else other.contained))
         else:
             wanted = _NUMBERS if other is NUMBER else (other,)
-        return all(any(subtype(inner, each) for each in wanted) for inner in one.contained)
+        return all(any(subtype(inner, each) for each in wanted) for inner in item.contained)
     if kind == "none" and other.kind == "optional":
         return True
     if kind == "number" and other.kind == "union":
         return _holds(other, NUMBER)
-    if one in _NUMBERS and other is NUMBER:
+    if item in _NUMBERS and other is NUMBER:
         return True
     if kind == "class" and other.kind == "any-class":
         return True
-    if _plain_subtype(one, other):
+    if _plain_subtype(item, other):
         return True
-    if kind == other.kind and kind in {"tuple", "future", "await"} and len(one.contained) == len(other.contained):
-        return all(subtype(a, b) for a, b in zip(one.contained, other.contained, strict=True))
+    if kind == other.kind and kind in {"tuple", "future", "await"} and len(item.contained) == len(other.contained):
+        return all(subtype(a, b) for a, b in zip(item.contained, other.contained, strict=True))
     return False

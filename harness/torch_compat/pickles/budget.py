@@ -55,16 +55,16 @@ class UnpicklingBudget:
         if self.copied < 0:
             raise Unsafe("copies the same values more often than the limit allows", code="too-large")
 
-    def keys(self, found: Collection[Any]) -> None:
+    def keys(self, value: Collection[Any]) -> None:
         """Check that all of these can be hashed at a cost proportional to the pickle.
 
         Raises:
             Corrupt: one has no hash.
             Unsafe: one is too large, or too many have hashes that the pickle can choose.
         """
-        if SAFE_KEYS.issuperset(map(type, found)):
+        if SAFE_KEYS.issuperset(map(type, value)):
             return
-        for key in found:
+        for key in value:
             if key.__class__ not in SAFE_KEYS and self._weak(key):
                 self.weak_keys -= 1
                 if self.weak_keys < 0:

@@ -182,10 +182,10 @@ def _first(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------- tensors
 
 
-def dtype_name(found: Any) -> str | None:
+def dtype_name(value: Any) -> str | None:
     """``float32`` of ``torch.float32``, or of a storage class; None for anything else."""
-    if found.__class__ is Global and found.module == "torch":
-        name = ALIASES.get(found.name, found.name)
+    if value.__class__ is Global and value.module == "torch":
+        name = ALIASES.get(value.name, value.name)
         return name if name in ELEMENT_SIZES else storage_class("torch", name)
     return None
 

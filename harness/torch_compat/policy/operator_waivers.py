@@ -104,9 +104,9 @@ class OperatorWaiver(Table):
         """The change that it covers, by operator; sorted."""
         return dict(sorted((operator, item.change) for item in self.covers for operator in item.operators))
 
-    def takes(self, one: Changed) -> bool:
+    def takes(self, changed: Changed) -> bool:
         """Whether it covers a change: the same change of the same operator, in the same release."""
-        return (self.side, self.since) == (one.side, one.since) and self.operators.get(one.operator) == one.change
+        return (self.side, self.since) == (changed.side, changed.since) and self.operators.get(changed.operator) == changed.change
 
 
 class Changed(NamedTuple):

@@ -75,9 +75,9 @@ def told(outcome: CallOutcome) -> str:
     return f"{outcome.kind}: {last_line(outcome.said)}"
 
 
-def last_line(said: str) -> str:
+def last_line(text: str) -> str:
     """Return the message of an error below the trace of a program."""
-    lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     return (lines[-1] if lines else "")[:LONGEST]
 
 
@@ -86,15 +86,15 @@ def archive_name(upgrader: str, at: int) -> str:
     return f"{upgrader}_counterexample_{at}"
 
 
-def pytest_text(upgrader: str, name: str, one: Counterexample) -> str:
+def pytest_text(upgrader: str, name: str, counterexample: Counterexample) -> str:
     """Return the source of a pytest test that fails as long as the counterexample holds."""
-    given = "".join(f"        {_python(value)},\n" for value in one.args)
-    wanted = one.old.turn["value"] if one.old.turn is not None else None
+    given = "".join(f"        {_python(value)},\n" for value in counterexample.args)
+    wanted = counterexample.old.turn["value"] if counterexample.old.turn is not None else None
     return f'''"""A counterexample to the upgrader {upgrader}, found by torch-compat prove.
 
-Call: {one.form.call}
-Before: {told(one.old)}
-After: {told(one.new)}
+Call: {counterexample.form.call}
+Before: {told(counterexample.old)}
+After: {told(counterexample.new)}
 """
 
 from pathlib import Path

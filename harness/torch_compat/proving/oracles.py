@@ -219,7 +219,7 @@ def _heard(turn: dict[str, Any]) -> CallOutcome:
     return CallOutcome("no-input" if error["type"] == NO_SUCH_DTYPE else "raised", said=error["message"])
 
 
-def differences(one: CallOutcome, other: CallOutcome) -> list[Any]:
+def differences(outcome: CallOutcome, other: CallOutcome) -> list[Any]:
     """Return the differences between two values (:class:`torch_compat.values.compare.Difference`); strides are ignored."""
-    turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (one, other)]
+    turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (outcome, other)]
     return [difference for difference in all_differences(*turns)[0] if difference.kind not in {"strides", "requires_grad"}]

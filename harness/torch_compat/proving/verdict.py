@@ -82,19 +82,19 @@ def tolerances() -> dict[str, tuple[float, float]]:
     return {item["dtype"]: (float(item["max_ulp"]), float(item["max_abs"])) for item in stated if item.get("operators") == ["*"]}
 
 
-def near(one: Difference) -> bool:
+def near(difference: Difference) -> bool:
     """Whether every element is within the policy's absolute or ULP distance for the dtype."""
-    if one.kind != "value" or "frontier" not in one.facts:
+    if difference.kind != "value" or "frontier" not in difference.facts:
         return False
-    ulp, gap = tolerances().get(one.dtype, (0.0, 0.0))
-    return all(float(far) <= gap or float(steps) <= ulp for far, steps in one.facts["frontier"])
+    ulp, gap = tolerances().get(difference.dtype, (0.0, 0.0))
+    return all(float(far) <= gap or float(steps) <= ulp for far, steps in difference.facts["frontier"])
 
 
-def described(one: Difference) -> str:
+def described(difference: Difference) -> str:
     """Describe a difference."""
-    place = one.where.removeprefix("calls[0].first.")
-    facts: dict[str, Any] = one.facts
+    place = difference.where.removeprefix("calls[0].first.")
+    facts: dict[str, Any] = difference.facts
     where = f" at element {facts['first']}" if "first" in facts else ""
     far = facts.get("max_abs")
     gap = f" (apart by up to {far:g})" if isinstance(far, float) and math.isfinite(far) else ""
-    return f"{one.kind} of {place}{where}: {facts.get('expected')} became {facts.get('got')}{gap}"
+    return f"{difference.kind} of {place}{where}: {facts.get('expected')} became {facts.get('got')}{gap}"

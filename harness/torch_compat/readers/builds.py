@@ -187,11 +187,11 @@ def unchanged(build: Build) -> None:
         )
 
 
-def variant_of(said: dict[str, Any]) -> str:
+def variant_of(message: dict[str, Any]) -> str:
     """Return what a build was compiled for, from what it reports about itself."""
     for key, variant in (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "xpu")):
-        if said.get(key):
-            return f"{variant} {said[key]}"
+        if message.get(key):
+            return f"{variant} {message[key]}"
     return "cpu"
 
 

@@ -79,9 +79,9 @@ class Gone(Exception):  # noqa: N818 - not an error: the other side closed the c
     """The other side has closed the connection."""
 
 
-def bad(said: str) -> ReaderError:
+def bad(text: str) -> ReaderError:
     """Return the error for an invalid message."""
-    return ReaderError(f"the process that runs the program sent an invalid reply: {said}", code="bad-reply")
+    return ReaderError(f"the process that runs the program sent an invalid reply: {text}", code="bad-reply")
 
 
 def rounded(size: int) -> int:

@@ -99,9 +99,9 @@ class Calendar(Generic[_Dated]):
             raise self._unknown(name)
         return self._by_version[result]
 
-    def is_newer(self, one: str, other: str) -> bool:
-        """Whether ``one`` is a later version than ``other``, regardless of dates (1.10.2 is not newer than 1.11.0)."""
-        return Release(self[one].version) > Release(self[other].version)
+    def is_newer(self, text: str, other: str) -> bool:
+        """Whether ``text`` is a later version than ``other``, regardless of dates (1.10.2 is not newer than 1.11.0)."""
+        return Release(self[text].version) > Release(self[other].version)
 
     def days_between(self, older: str, newer: str) -> int:
         """Return the days from the upload of ``older`` to that of ``newer``; negative if ``newer`` was uploaded first."""

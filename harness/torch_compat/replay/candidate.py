@@ -311,24 +311,24 @@ class Classified(NamedTuple):
     parts: tuple[Compared, Compared, Compared]
 
 
-def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
+def classified(asked: ReleasePair, message: Said, make: Items) -> Classified:
     """Determine which results of a release are new compared with the base, by gravity, and which are mended."""
-    evidence = _with(asked, said)
-    judged, others = judge_reader(evidence, said.fresh.name)
+    evidence = _with(asked, message)
+    judged, others = judge_reader(evidence, message.fresh.name)
     parts = (
-        compare_cells(asked.evidence, asked.base, said.fresh, judged),
-        compare_deprecations(asked.base, said.fresh, others),
-        compare_probes(asked.base, said.fresh),
+        compare_cells(asked.evidence, asked.base, message.fresh, judged),
+        compare_deprecations(asked.base, message.fresh, others),
+        compare_probes(asked.base, message.fresh),
     )
-    mine = said.fresh
-    if said.mine is not None and said.mine is not said.fresh:
-        mine = said.mine
-        evidence = _with_own(asked, said, mine)
+    mine = message.fresh
+    if message.mine is not None and message.mine is not message.fresh:
+        mine = message.mine
+        evidence = _with_own(asked, message, mine)
         judged, others = judge_reader(evidence, mine.name)
-    stated = {subject: item for subject, item in others if item.verdict is Verdict.FAIL and subject in said.own.fixtures}
-    new = [*make.moved(parts, "new"), *make.written(said.own, said.failures, stated), *make.operators(said.operators)]
-    new += make.own(evidence, mine, judged) + make.older(evidence, said.older)
-    mended = [*make.moved(parts, "mended"), *make.mended_writes(said.own)]
+    stated = {subject: item for subject, item in others if item.verdict is Verdict.FAIL and subject in message.own.fixtures}
+    new = [*make.moved(parts, "new"), *make.written(message.own, message.failures, stated), *make.operators(message.operators)]
+    new += make.own(evidence, mine, judged) + make.older(evidence, message.older)
+    mended = [*make.moved(parts, "mended"), *make.mended_writes(message.own)]
     return Classified(
         tuple(sorted(new, key=lambda item: (GRAVITY[item.policy], -item.count, item.id))),
         tuple(sorted(mended, key=lambda item: (-item.count, item.id))),
@@ -457,9 +457,9 @@ def only_with_cuda(history: History) -> frozenset[str]:
     return frozenset(results)
 
 
-def replace_name(one: SchemaSet, name: str) -> SchemaSet:
+def replace_name(item: SchemaSet, name: str) -> SchemaSet:
     """The same schemas under another name."""
-    return one._replace(name=name)
+    return item._replace(name=name)
 
 
 def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str, bool, int]]) -> ObservedReader | None:

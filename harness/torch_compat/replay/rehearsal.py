@@ -42,17 +42,17 @@ LAST_BITS: Final = 4
 """How many ULPs a computed floating-point number may differ by between processors."""
 
 
-def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
+def differences(expected: Path, path: Path, release: str) -> Iterator[str]:
     """Yield every difference between two roots that is not allowed, one line each: the file, and what differs.
 
     Parameters:
         expected: the existing root.
-        found: the root to which a release was added again.
+        path: the root to which a release was added again.
         release: that release, ``2.15.0``.
     """
-    ours, theirs = _files(expected), _files(found)
+    ours, theirs = _files(expected), _files(path)
     folder = f"fixtures/{release_folder(release)}/"
-    rounded = rounded_elsewhere(expected, found, release)
+    rounded = rounded_elsewhere(expected, path, release)
     archives: dict[str, None] = {}  # those with a file that differs
     for name in sorted(ours.keys() | theirs.keys()):
         if name not in theirs:
@@ -72,27 +72,27 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
             if _without_rows(ours[name], names) != _without_rows(theirs[name], names):
                 yield f"{name}: {_first_line(ours[name], theirs[name])}"
         elif name == f"fixtures/{RELEASES}":
-            yield from _surveyed(name, expected, found, release)
+            yield from _surveyed(name, expected, path, release)
         elif ours[name].read_bytes() != theirs[name].read_bytes():
             if not name.startswith(folder):
                 yield f"{name}: {_first_line(ours[name], theirs[name])}"
             else:
                 archives["/".join(name.split("/")[:3])] = None
     for archive in archives:
-        mine, other = (root / archive for root in (expected, found))
+        mine, other = (root / archive for root in (expected, path))
         if archive not in {folder + fixture.file for fixture in rounded} and content_digest(mine) != content_digest(other):
             yield f"{archive}: the contents of the archive differ"
     once = tuple(warning for warning in load_policy(expected / DECIDED).warnings if warning.once)
-    yield from _observations(_readers(expected, once), _readers(found, once), release, {fixture.recipe for fixture in rounded})
+    yield from _observations(_readers(expected, once), _readers(path, once), release, {fixture.recipe for fixture in rounded})
 
 
-def rounded_elsewhere(expected: Path, found: Path, release: str) -> list[Fixture]:
+def rounded_elsewhere(expected: Path, path: Path, release: str) -> list[Fixture]:
     """The fixtures of a release whose goldens differ only in the last bits of floating-point numbers, and in no field but their content.
 
     The contents of such an archive are compared by what it loads, since its digest covers the bits. Its readers, and other writers of its
     recipe, may or may not see the same bits.
     """
-    ours, theirs = (_fixtures(root, release) for root in (expected, found))
+    ours, theirs = (_fixtures(root, release) for root in (expected, path))
     return [item for recipe, item in ours.items() if recipe in theirs and _is_rounded(item, theirs[recipe])]
 
 
@@ -105,11 +105,11 @@ def _is_rounded(fixture: Fixture, other: Fixture) -> bool:
     return set(same_but_for_varying(fixture, other)) in ({"content", "golden"}, {"golden"}) and only_last_bits(fixture, other)
 
 
-def only_last_bits(one: Fixture, other: Fixture) -> bool:
+def only_last_bits(fixture: Fixture, other: Fixture) -> bool:
     """Whether two goldens differ only in the last bits of floating-point numbers, which depend on the processor."""
-    if ("error" in one.golden) is not ("error" in other.golden):
+    if ("error" in fixture.golden) is not ("error" in other.golden):
         return False
-    apart, errors = all_differences(one.golden, other.golden)
+    apart, errors = all_differences(fixture.golden, other.golden)
     kept = [
         result for result in apart if result.kind == "value" and result.dtype in DTYPES and DTYPES[result.dtype].kind == "float"
     ]

@@ -251,16 +251,16 @@ class DrawnFact:
         return self.release, self.fact.id
 
 
-def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
+def drawn(value: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
     """The facts to be labeled: all facts of releases with few, since their limit counts each one, and a seeded sample of the others.
 
     The sample is the facts with the lowest digests of the seed and their names, so an added fact replaces at most one.
     """
     few = [
-        DrawnFact(backtested.release, fact) for backtested in found if len(backtested.facts) < FEW for fact in backtested.facts
+        DrawnFact(backtested.release, fact) for backtested in value if len(backtested.facts) < FEW for fact in backtested.facts
     ]
     rest = [
-        DrawnFact(backtested.release, fact) for backtested in found if len(backtested.facts) >= FEW for fact in backtested.facts
+        DrawnFact(backtested.release, fact) for backtested in value if len(backtested.facts) >= FEW for fact in backtested.facts
     ]
     rest.sort(key=lambda item: hashlib.sha256(json.dumps([SEED, *item.key]).encode()).digest())
     some = [*few, *rest[: max(0, LABELS - len(few))]]
@@ -268,11 +268,11 @@ def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
     return tuple(some[:LABELS])
 
 
-def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], list[str]]:
+def held(value: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], list[str]]:
     """The limits that the labels violate, in words; and inconsistencies, such as facts not labeled, or labeled but not drawn."""
-    wanted = {fact.key for fact in drawn(found)}
+    wanted = {fact.key for fact in drawn(value)}
     messages = {(label.release, label.fact): label.says for label in hand.labels}
-    facts = {(item.release, fact.id) for item in found for fact in item.facts}
+    facts = {(item.release, fact.id) for item in value for fact in item.facts}
     odd = [f"{release} {fact} is labeled, but was not drawn" for release, fact in sorted(messages.keys() - wanted)]
     odd += [f"{release} {fact} was drawn, but is not labeled" for release, fact in sorted(wanted - messages.keys())]
     if len(messages) < len(hand.labels):
@@ -287,7 +287,7 @@ def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
     asked = len(messages.keys() & wanted)
     if len(noise) * MOST_IN_ALL > asked:
         broken.append(f"{len(noise)} of {asked} labeled facts are noise, expected at most one in {MOST_IN_ALL}")
-    for backtested in found:
+    for backtested in value:
         mine = [key for key in noise if key[0] == backtested.release]
         if len(backtested.facts) < FEW and len(mine) > MOST_OF_FEW:
             broken.append(
@@ -299,10 +299,10 @@ def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
 # ------------------------------------------------------------------------------------------------------------------ text
 
 
-def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
+def backtest_md(value: Sequence[Backtested], hand: BacktestNotes) -> str:
     """The whole report."""
-    broken, odd = held(found, hand)
-    total = sum(len(item.facts) for item in found)
+    broken, odd = held(value, hand)
+    total = sum(len(item.facts) for item in value)
     lines = [
         "# Backtest",
         "",
@@ -316,12 +316,12 @@ def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
         "*New* counts facts: items of one recipe or message, of one deprecated feature, or of operators that changed in the same way count as one fact.",
         "*Known today, not reported*: changes that the policy lists for the release, but that no item covers.",
         "",
-        *_limits(found, hand, broken, odd, total),
+        *_limits(value, hand, broken, odd, total),
         "",
         "| release | compared with | day | cells | new | breaks a promise | fixed | noise, of labeled | known today, not reported |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for backtested in found:
+    for backtested in value:
         mine = [label for label in hand.labels if label.release == backtested.release]
         noise = f"{sum(label.says == 'noise' for label in mine)} of {len(mine)}" if mine else "-"
         grave = sum(fact.policy == "breaks" for fact in backtested.facts)
@@ -329,7 +329,7 @@ def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
             f"| [{backtested.release}](#{backtested.release.replace('.', '')}) | {backtested.base} | {backtested.day} | {backtested.cells} | {len(backtested.facts)} | {grave} | {backtested.mended} "
             f"| {noise} | {len(backtested.unnamed)} |"
         )
-    for backtested in found:
+    for backtested in value:
         lines += ["", section(backtested, hand).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
@@ -351,23 +351,27 @@ def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str],
         yield f"The labels do not match the facts: {len(odd)} facts, such as {odd[0]}."
 
 
-def section(one: Backtested, hand: BacktestNotes) -> str:
+def section(backtested: Backtested, hand: BacktestNotes) -> str:
     """The section of the report about one release."""
-    labels = {label.fact: label for label in hand.labels if label.release == one.release}
+    labels = {label.fact: label for label in hand.labels if label.release == backtested.release}
     fates: dict[str, list[Fate]] = {}
     for fate in hand.fates:
-        if fate.release == one.release:
+        if fate.release == backtested.release:
             fates.setdefault(fate.fact, []).append(fate)
-    counts = f"{one.mended} fixed, {one.known} cells already known, {one.reworded} reworded errors, {one.unasked} not checked"
-    lines = [f"## {one.release}", "", f"{one.name} compared with {one.base}: {len(one.facts)} new; {counts}."]
-    if one.unnamed:
-        lines += ["", f"Known today, not reported: {', '.join(one.unnamed)}."]
-    if one.facts:
+    counts = f"{backtested.mended} fixed, {backtested.known} cells already known, {backtested.reworded} reworded errors, {backtested.unasked} not checked"
+    lines = [
+        f"## {backtested.release}",
+        "",
+        f"{backtested.name} compared with {backtested.base}: {len(backtested.facts)} new; {counts}.",
+    ]
+    if backtested.unnamed:
+        lines += ["", f"Known today, not reported: {', '.join(backtested.unnamed)}."]
+    if backtested.facts:
         lines += ["", "| new | fact | policy | witness | cells | label | outcome |", "|---|---|---|---|---:|---|---|"]
-    for fact in one.facts:
+    for fact in backtested.facts:
         label = labels.get(fact.id)
         became = [f"{fate.done}: {_cell(fate.text)} ([source]({fate.source}))" for fate in fates.get(fact.id, ())]
-        if gone := one.gone.get(fact.id):
+        if gone := backtested.gone.get(fact.id):
             became.append(f"gone when written again with {gone}")
         lines.append(
             f"| {WHATS.get(fact.what, fact.what)} | {_cell(fact.cause)} | {fact.policy} | `{fact.witness}` | {fact.count} "
@@ -388,16 +392,16 @@ def _cell(text: str) -> str:
     return line
 
 
-def drawn_md(found: Sequence[Backtested]) -> str:
+def drawn_md(value: Sequence[Backtested]) -> str:
     """The facts to be labeled, with everything needed for that, and without any verdict of the classifier."""
-    bases = {backtested.release: backtested for backtested in found}
+    bases = {backtested.release: backtested for backtested in value}
     lines = [
         "# Facts to label",
         "",
         "Generated by `python tools/backtest.py --write`; do not edit. The [rubric](rubric.md) says how to label. Write each label into",
         "`labels.toml` beside this file, with the release and the fact exactly as shown here.",
     ]
-    for number, item in enumerate(drawn(found), 1):
+    for number, item in enumerate(drawn(value), 1):
         fact, of = item.fact, bases[item.release]
         options = fact.witness.partition(" (")[2].rstrip(")")
         name = fact.witness.partition(" (")[0]

@@ -103,17 +103,17 @@ def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
     return {name: tuple(sorted(results[name])) for name in sorted(results)}
 
 
-def beside_json(found: BaselineDiff) -> dict[str, Any]:
+def beside_json(diff: BaselineDiff) -> dict[str, Any]:
     """The difference as included in a report."""
-    return {"new": list(found.new), "gone": list(found.gone), "changed": list(found.changed), "same": found.same}
+    return {"new": list(diff.new), "gone": list(diff.gone), "changed": list(diff.changed), "same": diff.same}
 
 
-def beside_lines(found: BaselineDiff) -> Iterator[str]:
+def beside_lines(diff: BaselineDiff) -> Iterator[str]:
     """The difference as text, with a line for each finding that is not the same."""
-    yield f"Compared with the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
-    yield from (f"  new: {name}: {_said(item)}" for name, item in found.new.items())
-    yield from (f"  gone: {name}: {_said(item)}" for name, item in found.gone.items())
-    yield from (f"  changed: {name}: {_said(before)}; now {_said(now)}" for name, (before, now) in found.changed.items())
+    yield f"Compared with the baseline: {len(diff.new)} new, {len(diff.gone)} gone, {len(diff.changed)} changed, {diff.same} the same"
+    yield from (f"  new: {name}: {_said(item)}" for name, item in diff.new.items())
+    yield from (f"  gone: {name}: {_said(item)}" for name, item in diff.gone.items())
+    yield from (f"  changed: {name}: {_said(before)}; now {_said(now)}" for name, (before, now) in diff.changed.items())
 
 
 def _said(told: tuple[Told, ...]) -> str:

@@ -19,11 +19,11 @@ SCHEMA_VERSION = 1
 PIECES = 1 << 14  # pieces of text joined at a time
 
 
-def report_json(report: Report, found: BaselineDiff | None = None) -> str:
+def report_json(report: Report, diff: BaselineDiff | None = None) -> str:
     """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes.
 
     Parameters:
-        found: the difference from a baseline, if there is one.
+        diff: the difference from a baseline, if there is one.
     """
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -80,8 +80,8 @@ def report_json(report: Report, found: BaselineDiff | None = None) -> str:
             for source in report.sources
         ],
     }
-    if found is not None:
-        document["baseline"] = beside_json(found)
+    if diff is not None:
+        document["baseline"] = beside_json(diff)
     return _text(document) + "\n"
 
 

@@ -82,28 +82,28 @@ def _said(
 # -------------------------------------------------------------------------------------------------------------- the proof
 
 
-def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
-    if one.old is None:
+def _proof(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Judgement]:
+    if upgrader.old is None:
         return  # no archive can contain the call; _old checks this
-    proof = evidence.proofs.found.get(one.id) if evidence.proofs is not None else None
-    missing = _missing(evidence, one, proof)
+    proof = evidence.proofs.found.get(upgrader.id) if evidence.proofs is not None else None
+    missing = _missing(evidence, upgrader, proof)
     if proof is None or missing:
-        yield _said(rule, "proof", one.id, missing, verdict=Verdict.NOT_CHECKED, one=one)
+        yield _said(rule, "proof", upgrader.id, missing, verdict=Verdict.NOT_CHECKED, one=upgrader)
         return
     confirmed = proof.confirmed > 0
     for example in proof.examples:
         text = f"{example.said}, for the call {example.call} with {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
-        yield _said(rule, example.sort, one.id, text, one=one, modelled=not confirmed)
+        yield _said(rule, example.sort, upgrader.id, text, one=upgrader, modelled=not confirmed)
     if not proof.examples:
-        yield _said(rule, "proof", one.id, "", one=one, modelled=not confirmed)
+        yield _said(rule, "proof", upgrader.id, "", one=upgrader, modelled=not confirmed)
     if proof.calls.get("changed-later"):
         text = (
             f"{proof.calls['changed-later']} calls differ because of {', '.join(proof.later)}, which is later than the upgrader"
         )
-        yield _said(rule, "later change", one.id, text, verdict=Verdict.EXPECTED, one=one)
+        yield _said(rule, "later change", upgrader.id, text, verdict=Verdict.EXPECTED, one=upgrader)
     if proof.calls.get("relaxed"):
-        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: relaxed", reader=one.since or "")
-    yield from _obligations(rule, one, proof)
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{upgrader.id}: relaxed", reader=upgrader.since or "")
+    yield from _obligations(rule, upgrader, proof)
 
 
 def _seal(example: Example) -> str:
@@ -111,17 +111,19 @@ def _seal(example: Example) -> str:
     return digest(example.call, example.arguments, example.old, example.new)[:10].translate(LETTERS)
 
 
-def _missing(evidence: Evidence, one: Upgrader, proof: RecordedProof | None) -> str:
+def _missing(evidence: Evidence, upgrader: Upgrader, proof: RecordedProof | None) -> str:
     """Return why a recorded proof does not count; "" if it does."""
-    if evidence.proofs is not None and one.id in evidence.proofs.unreadable:
-        return f"its recorded proof cannot be read: {evidence.proofs.unreadable[one.id]}"
-    command = f"torch-compat prove {one.id} --record"
-    if one.since is not None:
-        asked = dict.fromkeys([one.old, one.since, evidence.policy.corpus.readers[-1]])
+    if evidence.proofs is not None and upgrader.id in evidence.proofs.unreadable:
+        return f"its recorded proof cannot be read: {evidence.proofs.unreadable[upgrader.id]}"
+    command = f"torch-compat prove {upgrader.id} --record"
+    if upgrader.since is not None:
+        asked = dict.fromkeys([upgrader.old, upgrader.since, evidence.policy.corpus.readers[-1]])
         command += "".join(f" --reader torch-{release}" for release in asked)
     if proof is None:
         return f"no proof is recorded: {command}"
-    if proof.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
+    if proof.stated != stated_digest(
+        upgrader.operator, upgrader.first, upgrader.bump, upgrader.old_schema, upgrader.body, upgrader.old or ""
+    ):
         return f"its recorded proof is for a different operator, range, schema, body or old release: {command}"
     if any(list(bounds) != proof.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
         return f"its recorded proof uses different tolerances than the policy: {command}"
@@ -129,7 +131,7 @@ def _missing(evidence: Evidence, one: Upgrader, proof: RecordedProof | None) -> 
         return f"its recorded proof has changed calls without a counterexample: {command}"
     if not proof.checked or proof.calls.get("unsupported"):
         return f"the reference reader cannot answer {proof.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
-    if one.since is not None and not proof.confirmed:
+    if upgrader.since is not None and not proof.confirmed:
         return f"no call was run by releases on both sides of the change: {command}"
     return ""
 
@@ -142,36 +144,41 @@ def _tolerances(evidence: Evidence) -> dict[str, tuple[float, float]]:
     }
 
 
-def _obligations(rule: RuleEntry, one: Upgrader, proof: RecordedProof) -> Iterator[Judgement]:
+def _obligations(rule: RuleEntry, upgrader: Upgrader, proof: RecordedProof) -> Iterator[Judgement]:
     """Judge what readers found about the body, and about saving upgraded programs."""
     wrong = [f"{each.of}: {each.found}" for each in proof.of("compiles") if each.found]
     unasked = "" if proof.of("compiles") else "no reader has compiled its body"
     yield _said(
-        rule, "compiles", one.id, "; ".join(wrong) or unasked, verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED, one=one
+        rule,
+        "compiles",
+        upgrader.id,
+        "; ".join(wrong) or unasked,
+        verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED,
+        one=upgrader,
     )
     for each in proof.of("branch"):
         text = f"no generated call reaches the branch at {each.of}" if each.found == "0" else ""
-        yield _said(rule, "branch", one.id, text, one=one)
+        yield _said(rule, "branch", upgrader.id, text, one=upgrader)
     saved = proof.of("saved")
-    if not saved and one.since is None:
-        text = f"{one.id}: saving an upgraded program was not tested with a build that has the upgrader"
-        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: saved", Cause("saved", one.id, text))
+    if not saved and upgrader.since is None:
+        text = f"{upgrader.id}: saving an upgraded program was not tested with a build that has the upgrader"
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{upgrader.id}: saved", Cause("saved", upgrader.id, text))
         return
     if not saved:
         text = "saving an upgraded program was not tested with any release"
-        yield _said(rule, "saved", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
+        yield _said(rule, "saved", upgrader.id, text, verdict=Verdict.NOT_CHECKED, one=upgrader)
     for each in saved:
-        low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {one.bump} or higher"
-        text = low if not each.found.isdecimal() or int(each.found) < one.bump else ""
+        low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {upgrader.bump} or higher"
+        text = low if not each.found.isdecimal() or int(each.found) < upgrader.bump else ""
         broken = f"{each.of} saves an upgraded program that it cannot load again: {_line(each.found)}"
-        yield _said(rule, "saved", one.id, text if each.found.isdecimal() else broken, one=one)
+        yield _said(rule, "saved", upgrader.id, text if each.found.isdecimal() else broken, one=upgrader)
     for each in proof.of("again"):
         text = (
             f"{each.of} upgrades a program a second time after having upgraded and saved it: {each.found}"
             if each.found != "same"
             else ""
         )
-        yield _said(rule, "again", one.id, text, one=one)
+        yield _said(rule, "again", upgrader.id, text, one=upgrader)
 
 
 def _line(text: str) -> str:
@@ -197,24 +204,24 @@ def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
         yield "ranges", operator, "; ".join(wrong)
 
 
-def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
+def _body(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Judgement]:
     """Judge whether the newest recorded release with the upgrader has all operators that its body calls."""
     try:
-        operators, itself = called(one.body), is_call_itself(one.body, one.operator)
+        operators, itself = called(upgrader.body), is_call_itself(upgrader.body, upgrader.operator)
     except UsageError as error:
-        yield _said(rule, "calls", one.id, error.message, one=one)
+        yield _said(rule, "calls", upgrader.id, error.message, one=upgrader)
         return
-    if one.since is None:
+    if upgrader.since is None:
         text = "its body is the old call itself: write it with operators that do not change" if itself else ""
-        yield _said(rule, "body", one.id, text, one=one)
+        yield _said(rule, "body", upgrader.id, text, one=upgrader)
     if evidence.operators is None or not evidence.operators.schemas.releases:
-        yield _said(rule, "calls", one.id, "there are no records of operators", verdict=Verdict.NOT_CHECKED, one=one)
+        yield _said(rule, "calls", upgrader.id, "there are no records of operators", verdict=Verdict.NOT_CHECKED, one=upgrader)
         return
     schemas = evidence.operators.schemas
     releases = [
         release
         for release in schemas.releases
-        if one.dropped is None or evidence.rank.get(release, ABSENT) < evidence.rank.get(one.dropped, ABSENT)
+        if upgrader.dropped is None or evidence.rank.get(release, ABSENT) < evidence.rank.get(upgrader.dropped, ABSENT)
     ]
     newest = releases[-1] if releases else schemas.releases[-1]
     gone = [name for name in operators if not schemas.schemas(name, newest)]
@@ -225,54 +232,58 @@ def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgem
         if operators
         else "its body does not call any operator"
     )
-    yield _said(rule, "calls", one.id, text, one=one)
+    yield _said(rule, "calls", upgrader.id, text, one=upgrader)
 
 
-def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
+def _old(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Judgement]:
     """Judge the state before the bump: the operator, its schema and a fixture with it, or none of these."""
     schemas = evidence.operators.schemas if evidence.operators is not None else None
-    if one.old is None:
-        bumped = _bumped(evidence, one)
+    if upgrader.old is None:
+        bumped = _bumped(evidence, upgrader)
         if schemas is None or bumped not in evidence.rank:
-            text = f"it is not known which releases precede file format {one.bump}, or there are no records of their operators"
-            yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
+            text = (
+                f"it is not known which releases precede file format {upgrader.bump}, or there are no records of their operators"
+            )
+            yield _said(rule, "no old release", upgrader.id, text, verdict=Verdict.NOT_CHECKED, one=upgrader)
             return
         having = [
             release
             for release in schemas.releases
-            if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
+            if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, upgrader.operator, release)
         ]
-        text = f"does not name a release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
-        yield _said(rule, "no old release", one.id, text, one=one)
+        text = f"does not name a release with the old behavior, but {having[-1]} has {upgrader.operator}" if having else ""
+        yield _said(rule, "no old release", upgrader.id, text, one=upgrader)
         return
-    bumped = _bumped(evidence, one)
-    late = bumped in evidence.rank and evidence.rank.get(one.old, ABSENT) >= evidence.rank[bumped]
-    text = f"torch {one.old} reads file format {one.bump}, so it does not have the old behavior" if late else ""
-    yield _said(rule, "old release", one.id, text, one=one)
-    if one.since is None:
-        real = _of(evidence, one.operator, one.old)
-        text = "" if any(same_schema(one.old_schema, text) for text in real) else (
-            f"declares the old schema {one.old_schema}, but torch {one.old} has {real[0] if real else 'no such operator'}"
+    bumped = _bumped(evidence, upgrader)
+    late = bumped in evidence.rank and evidence.rank.get(upgrader.old, ABSENT) >= evidence.rank[bumped]
+    text = f"torch {upgrader.old} reads file format {upgrader.bump}, so it does not have the old behavior" if late else ""
+    yield _said(rule, "old release", upgrader.id, text, one=upgrader)
+    if upgrader.since is None:
+        real = _of(evidence, upgrader.operator, upgrader.old)
+        text = "" if any(same_schema(upgrader.old_schema, text) for text in real) else (
+            f"declares the old schema {upgrader.old_schema}, but torch {upgrader.old} has {real[0] if real else 'no such operator'}"
         )  # fmt: skip
-        yield _said(rule, "old schema", one.id, text, one=one)
+        yield _said(rule, "old schema", upgrader.id, text, one=upgrader)
     fixtures = [
         fixture.id
         for fixture in evidence.corpus.fixtures.values()
-        if fixture.versions.get("file-format", ABSENT) < one.bump and one.operator in fixture.operators
+        if fixture.versions.get("file-format", ABSENT) < upgrader.bump and upgrader.operator in fixture.operators
     ]
-    text = "" if fixtures else f"no fixture of a file format version below {one.bump} contains {one.operator}"
-    waiting = [recipe.name for recipe in evidence.corpus.recipes if one.operator in recipe.operators]
-    if text and one.since is None and waiting:
-        cause = Cause("fixture", one.id, f"{one.id}: {text} yet; run the recipe {waiting[0]} with the releases first")
-        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: fixture", cause)
+    text = "" if fixtures else f"no fixture of a file format version below {upgrader.bump} contains {upgrader.operator}"
+    waiting = [recipe.name for recipe in evidence.corpus.recipes if upgrader.operator in recipe.operators]
+    if text and upgrader.since is None and waiting:
+        cause = Cause("fixture", upgrader.id, f"{upgrader.id}: {text} yet; run the recipe {waiting[0]} with the releases first")
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{upgrader.id}: fixture", cause)
         return
-    yield _said(rule, "fixture", one.id, text, one=one)
+    yield _said(rule, "fixture", upgrader.id, text, one=upgrader)
 
 
-def _bumped(evidence: Evidence, one: Upgrader) -> str:
+def _bumped(evidence: Evidence, upgrader: Upgrader) -> str:
     """Return the first release that reads the file format version of the bump; "" if the policy has no such version."""
     results = (
-        entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format" and entry.version == one.bump
+        entry.read_from.release
+        for entry in evidence.policy.formats
+        if entry.kind == "file-format" and entry.version == upgrader.bump
     )
     return next(results, "")
 

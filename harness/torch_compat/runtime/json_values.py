@@ -104,8 +104,8 @@ class _Reading:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def wrong(self, where: str, found: Any, expected: str) -> NoReturn:
-        raise UsageError(f"expected {expected}, found {_what(found)}", where=f"{self.name}, {where}", hint=HINT, code="arguments")
+    def wrong(self, where: str, item: Any, expected: str) -> NoReturn:
+        raise UsageError(f"expected {expected}, found {_what(item)}", where=f"{self.name}, {where}", hint=HINT, code="arguments")
 
     def value(self, value: Any, where: str, depth: int = 0) -> Any:
         if depth > DEEPEST:

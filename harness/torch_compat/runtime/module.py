@@ -189,9 +189,9 @@ def _own(module: Module, item: ScriptObject, kind: str) -> list[tuple[str, Tenso
     return [(name, value) for name, value in results if value.__class__ in {Tensor, OpaqueTensor}]
 
 
-def own_state(module: Module, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
+def own_state(module: Module, item: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
     """The entries of a module in ``state_dict``, without those of its submodules: parameters first, then buffers."""
-    return _own(module, one, "parameter") + _own(module, one, "buffer")
+    return _own(module, item, "parameter") + _own(module, item, "buffer")
 
 
 def state_items(module: Module) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
@@ -223,9 +223,9 @@ def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptOb
         stack += [(f"{at}{name}.", value) for name, value in reversed(children(item))]
 
 
-def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
+def children(item: ScriptObject) -> list[tuple[str, ScriptObject]]:
     """The submodules of a module, by name."""
-    items = one.__dict__.items()
+    items = item.__dict__.items()
     return [(name[2:], value) for name, value in items if isinstance(value, ScriptObject) and value.info.kind == "module"]
 
 

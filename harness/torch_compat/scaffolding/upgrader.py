@@ -238,36 +238,38 @@ def _since(schemas: History, operator: str, policy: Policy) -> str:
     )
 
 
-def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
+def upgrader_steps(place: Root, upgrader: Upgrader) -> list[UpgraderStep]:
     """Return the steps for an upgrader in order, with their status."""
-    recipe = f"upgrade_{one.id}".lower()
+    recipe = f"upgrade_{upgrader.id}".lower()
     program = place.inside(f"fixtures/recipes/{recipe}.py")
     finished = program.is_file() and UNFINISHED not in read_whole(program, MOST_OF_A_PROGRAM).decode("utf-8")
-    itself = is_call_itself(one.body, one.operator)
-    digest = stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or "")
+    itself = is_call_itself(upgrader.body, upgrader.operator)
+    digest = stated_digest(
+        upgrader.operator, upgrader.first, upgrader.bump, upgrader.old_schema, upgrader.body, upgrader.old or ""
+    )
     try:
-        proof = read_proof(place.inside(f"reports/proofs/{one.id}.jsonl"))
+        proof = read_proof(place.inside(f"reports/proofs/{upgrader.id}.jsonl"))
         proven = proof.stated == digest and not proof.examples and not proof.calls.get("changed", 0)
     except CorpusError:
         proven = False
     return [
         UpgraderStep(
             not itself,
-            f"write the body of {one.id} in {UPGRADERS}: the old results of {one.operator}, with operators that do not change",
-            f"torch-compat prove {one.id}",
+            f"write the body of {upgrader.id} in {UPGRADERS}: the old results of {upgrader.operator}, with operators that do not change",
+            f"torch-compat prove {upgrader.id}",
         ),
         UpgraderStep(
             finished,
             f"replace the placeholders in fixtures/recipes/{recipe}.py",
-            f"torch-compat produce torch-{one.old} --recipe {recipe}",
+            f"torch-compat produce torch-{upgrader.old} --recipe {recipe}",
         ),
-        UpgraderStep(proven, "record the proof", f"torch-compat prove {one.id} --record"),
-        UpgraderStep(False, "check that the proof detects a wrong body", f"torch-compat prove {one.id} --mutate"),
-        UpgraderStep(False, "judge only this change", f"torch-compat judge --upgrader {one.id}"),
+        UpgraderStep(proven, "record the proof", f"torch-compat prove {upgrader.id} --record"),
+        UpgraderStep(False, "check that the proof detects a wrong body", f"torch-compat prove {upgrader.id} --mutate"),
+        UpgraderStep(False, "judge only this change", f"torch-compat judge --upgrader {upgrader.id}"),
         UpgraderStep(
             False,
             "with a build of the change: load programs of the old release",
-            f"torch-compat prove {one.id} --record --reader torch-{one.old} --reader python:PATH",
+            f"torch-compat prove {upgrader.id} --record --reader torch-{upgrader.old} --reader python:PATH",
         ),
         UpgraderStep(
             False,

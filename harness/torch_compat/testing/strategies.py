@@ -29,8 +29,8 @@ class Drawn:
 
     def pick(self, options: Sequence[One]) -> One:
         """Pick one of these."""
-        one: One = self._draw(st.sampled_from(options))
-        return one
+        item: One = self._draw(st.sampled_from(options))
+        return item
 
     def integer(self, low: int, high: int) -> int:
         """Pick an integer from a range, both ends included."""

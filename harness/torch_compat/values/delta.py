@@ -34,10 +34,10 @@ def departures(expected: Any, got: Any) -> Departures:
     return tuple((tuple(paths), value) for paths, value in grouped)
 
 
-def depart(expected: Any, found: Departures) -> Any:
+def depart(expected: Any, item: Departures) -> Any:
     """``expected`` with the departures applied; the arguments are not modified."""
     result = expected
-    for paths, value in found:
+    for paths, value in item:
         for path in paths:
             result = _put(result, path.split("/")[1:], value, gone=path.startswith("-"))
     return result

@@ -171,17 +171,17 @@ def _plain(kind: str, message: str) -> tuple[str, str]:
     return kind.removeprefix("builtins."), alike(_CLASS.sub("", headline(message)))
 
 
-def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
+def same_error(item: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two errors, by class and message, are the same: their classes, and their headlines without what varies.
 
     If a text was recorded when cutting a text did not yet keep the cause, only the classes are compared.
     """
-    if any(message.startswith(_CAUSE_IS_LAST) and message.endswith(MARK) for _, message in (one, other)):
-        return one[0] == other[0]
-    return plain_error(one) == plain_error(other)
+    if any(message.startswith(_CAUSE_IS_LAST) and message.endswith(MARK) for _, message in (item, other)):
+        return item[0] == other[0]
+    return plain_error(item) == plain_error(other)
 
 
-def last_word(said: str) -> str:
+def last_word(text: str) -> str:
     """What an aborted process printed as the cause; "" if it printed none."""
-    match = re.search(r"^\s*what\(\):\s*(.+)$", said, re.MULTILINE)
+    match = re.search(r"^\s*what\(\):\s*(.+)$", text, re.MULTILINE)
     return match.group(1).strip() if match else ""

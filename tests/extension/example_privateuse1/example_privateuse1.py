@@ -15,9 +15,9 @@ if hasattr(torch.utils, "rename_privateuse1_backend"):  # since 2.1
 class ExampleTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, raw):
-        made = torch.Tensor._make_wrapper_subclass(cls, raw.shape, strides=raw.stride(), dtype=raw.dtype, device=DEVICE)
-        made.raw = raw
-        return made
+        result = torch.Tensor._make_wrapper_subclass(cls, raw.shape, strides=raw.stride(), dtype=raw.dtype, device=DEVICE)
+        result.raw = raw
+        return result
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -47,13 +47,13 @@ LIBRARY.impl("_embedding_bag_dense_backward", dense_backward, "PrivateUse1")
 
 def add_two():
     """A call that meets a kernel of this backend."""
-    one = ExampleTensor(torch.ones(3))
-    assert (one + one).raw.tolist() == [2.0, 2.0, 2.0]
+    item = ExampleTensor(torch.ones(3))
+    assert (item + item).raw.tolist() == [2.0, 2.0, 2.0]
 
 
 def embedding_bag_backward():
     """A call that this backend has no kernel for: as long as it decomposes, it ends at _embedding_bag_dense_backward, for which there is one."""
     indices, offsets, offset2bag, bag_size = (torch.tensor(values) for values in ([0, 2, 1], [0, 2], [0, 0, 1], [2, 1]))
-    given = [ExampleTensor(one) for one in (torch.ones(2, 2), indices, offsets, offset2bag, bag_size, bag_size)]
-    found = torch.ops.aten._embedding_bag_backward(*given, 4, False, 0, False, None)
-    assert found.raw.tolist() == [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    given = [ExampleTensor(item) for item in (torch.ones(2, 2), indices, offsets, offset2bag, bag_size, bag_size)]
+    result = torch.ops.aten._embedding_bag_backward(*given, 4, False, 0, False, None)
+    assert result.raw.tolist() == [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]

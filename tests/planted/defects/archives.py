@@ -77,12 +77,12 @@ def fixture_moved_to_another_release(tree: Tree, random: Random) -> tuple[str, .
 
 @defect()
 def two_fixtures_swapped(tree: Tree, random: Random) -> tuple[str, ...]:
-    one = random.choice(tree.archives())
-    other = random.choice([path for path in tree.archives() if path.read_bytes() != one.read_bytes()])
-    first, second = one.read_bytes(), other.read_bytes()
-    one.write_bytes(second)
+    item = random.choice(tree.archives())
+    other = random.choice([path for path in tree.archives() if path.read_bytes() != item.read_bytes()])
+    first, second = item.read_bytes(), other.read_bytes()
+    item.write_bytes(second)
     other.write_bytes(first)
-    return f"{subject(one)}: has", f"{subject(other)}: has"
+    return f"{subject(item)}: has", f"{subject(other)}: has"
 
 
 @defect()

@@ -26,15 +26,15 @@ def any_fixture(tree: Tree, random: Random, *, computes: bool = False) -> tuple[
     """The folder of a release and a recipe that it has a fixture of; with ``computes`` one whose golden has values."""
     folder = random.choice(tree.releases())
     fixtures = read_manifest(folder / MANIFEST).fixtures
-    return folder, random.choice([one.recipe for one in fixtures if not computes or tensors(one.golden)])
+    return folder, random.choice([fixture.recipe for fixture in fixtures if not computes or tensors(fixture.golden)])
 
 
 def tensors(value: Any) -> list[dict[str, Any]]:
     """Every tensor with elements in a neutral value."""
     if isinstance(value, dict):
         own = [value["tensor"]] if value.get("tensor", {}).get("bytes") else []
-        return own + [found for item in value.values() for found in tensors(item)]
-    return [found for item in value for found in tensors(item)] if isinstance(value, list) else []
+        return own + [tensor for item in value.values() for tensor in tensors(item)]
+    return [tensor for item in value for tensor in tensors(item)] if isinstance(value, list) else []
 
 
 def without_recipe(entries: list[dict[str, Any]], recipe: str) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def fixture_removed_with_its_entry_and_pin(tree: Tree, random: Random) -> str:
 
 @defect()
 def inability_removed_with_its_pin(tree: Tree, random: Random) -> str:
-    folder = random.choice([one for one in tree.releases() if read_manifest(one / MANIFEST).not_writable])
+    folder = random.choice([release for release in tree.releases() if read_manifest(release / MANIFEST).not_writable])
     recipe = random.choice(read_manifest(folder / MANIFEST).not_writable).recipe
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
     tree.unpin(f"{folder.name}/{recipe}")
@@ -90,7 +90,9 @@ def inability_removed_with_its_pin(tree: Tree, random: Random) -> str:
 def change_golden(tree: Tree, random: Random) -> tuple[Path, str]:
     """Another golden of one fixture, told beside the others of its release."""
     folder, recipe = any_fixture(tree, random, computes=True)
-    golden = next(copy.deepcopy(one.golden) for one in read_manifest(folder / MANIFEST).fixtures if one.recipe == recipe)
+    golden = next(
+        copy.deepcopy(fixture.golden) for fixture in read_manifest(folder / MANIFEST).fixtures if fixture.recipe == recipe
+    )
     tensor = random.choice(tensors(golden))
     data = bytearray(base64.b64decode(tensor["bytes"]))
     data[random.randrange(len(data))] ^= 1
@@ -175,8 +177,8 @@ def manifest_cut_off(tree: Tree, random: Random) -> str:
 
 @defect()
 def manifest_of_another_release(tree: Tree, random: Random) -> str:
-    one, other = random.sample(tree.releases(), 2)
-    shutil.copyfile(one / MANIFEST, other / MANIFEST)
+    item, other = random.sample(tree.releases(), 2)
+    shutil.copyfile(item / MANIFEST, other / MANIFEST)
     return f"but is in '{other.name}'"
 
 
@@ -198,8 +200,8 @@ def manifest_of_a_lying_writer(tree: Tree, random: Random) -> str:
     (identity,) = manifest.writers.values()
     identity = {**identity, "torch": "9.9.9"}
     name = tree.identity_digest(identity)
-    fixtures = tuple(replace(one, writer=name) for one in manifest.fixtures)
-    not_writable = tuple(replace(one, writer=name) for one in manifest.not_writable)
+    fixtures = tuple(replace(fixture, writer=name) for fixture in manifest.fixtures)
+    not_writable = tuple(replace(writable, writer=name) for writable in manifest.not_writable)
     lying = replace(manifest, writers={name: identity}, fixtures=fixtures, not_writable=not_writable)
     write_manifest(folder / MANIFEST, lying)
     return f"does not match the identity of the writer {name}"
@@ -265,9 +267,14 @@ def pins_cut_off(tree: Tree, random: Random) -> str:
 def restate(tree: Tree, folder: Path, version: int, chosen: Callable[[Fixture], bool]) -> list[str]:
     """Let archives of a release state another file format version, as if it had written them so; those whose version changed."""
     manifest = read_manifest(folder / MANIFEST)
-    changed = [one.id for one in manifest.fixtures if one.versions.get("file-format") not in {None, version} and chosen(one)]
+    changed = [
+        fixture.id
+        for fixture in manifest.fixtures
+        if fixture.versions.get("file-format") not in {None, version} and chosen(fixture)
+    ]
     fixtures = tuple(
-        replace(one, versions={**one.versions, "file-format": version}) if one.id in changed else one for one in manifest.fixtures
+        replace(fixture, versions={**fixture.versions, "file-format": version}) if fixture.id in changed else fixture
+        for fixture in manifest.fixtures
     )
     write_manifest(folder / MANIFEST, replace(manifest, fixtures=fixtures))
     tree.freeze(folder)
@@ -278,20 +285,20 @@ def restate(tree: Tree, folder: Path, version: int, chosen: Callable[[Fixture], 
 def archive_states_a_version_that_it_does_not_need(tree: Tree, random: Random) -> str:
     folder = random.choice(tree.releases())
     fixtures = read_manifest(folder / MANIFEST).fixtures
-    one = random.choice([one for one in fixtures if one.versions.get("file-format", 99) < 9])
-    restate(tree, folder, 9, lambda other: other.recipe == one.recipe)
-    return f"versions-lowest:bumped:{one.family}:9:{one.versions['file-format']}@{one.release} × 1"
+    fixture = random.choice([item for item in fixtures if item.versions.get("file-format", 99) < 9])
+    restate(tree, folder, 9, lambda other: other.recipe == fixture.recipe)
+    return f"versions-lowest:bumped:{fixture.family}:9:{fixture.versions['file-format']}@{fixture.release} × 1"
 
 
 @defect()
 def archive_states_a_version_below_that_of_its_operators(tree: Tree, random: Random) -> tuple[str, ...]:
     folder = tree.fixtures / f"torch-{random.choice(['1.12.1', '2.13.0'])}"
     recipe = random.choice(["div", "div_inplace", "div_scalar", "full", "gelu", "linspace", "logspace"])
-    restate(tree, folder, 3, lambda one: one.recipe == recipe)
+    restate(tree, folder, 3, lambda item: item.recipe == recipe)
     return "versions-lowest:too-low:torchscript:3:", "older readers do not refuse them"
 
 
 @defect(seeds=1)
 def every_archive_of_a_writer_states_the_newest_version(tree: Tree, random: Random) -> str:
-    changed = restate(tree, tree.fixtures / "torch-2.13.0", 10, lambda one: one.family == "torch-save")
+    changed = restate(tree, tree.fixtures / "torch-2.13.0", 10, lambda item: item.family == "torch-save")
     return f"versions-lowest:bumped:torch-save:10:3@2.13.0 × {len(changed)}"

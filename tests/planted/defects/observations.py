@@ -338,7 +338,7 @@ def probe_not_observed(tree: Tree, random: Random) -> tuple[str, ...]:
 def probe_of(tree: Tree, random: Random) -> tuple[str, Probe]:
     """A reader, and a probe that it was asked."""
     reader = any_reader(tree, random)
-    return reader, random.choice([one for _, one in sorted(reader_of(tree.path, version_of(reader)).probes.items())])
+    return reader, random.choice([item for _, item in sorted(reader_of(tree.path, version_of(reader)).probes.items())])
 
 
 @defect()
@@ -362,14 +362,14 @@ def probe_failed(tree: Tree, random: Random) -> str:
 @defect()
 def probe_makes_one_check(tree: Tree, random: Random) -> str:
     reader, probe = probe_of(tree, random)
-    one, other = random.sample(probe.checks, 2)
-    tree.change_reader(reader, probes={probe.name: replace(probe, checks=(one,))})
+    item, other = random.sample(probe.checks, 2)
+    tree.change_reader(reader, probes={probe.name: replace(probe, checks=(item,))})
     return f"torch-{version_of(reader)}: it does not report the check {other[0]}"
 
 
 def answering(tree: Tree) -> tuple[str, Probe]:
     """The newest reader, which answers every check of the probe, and the probe."""
-    reader = max(tree.readers(), key=lambda one: [int(part) for part in version_of(one).split(".")])
+    reader = max(tree.readers(), key=lambda item: [int(part) for part in version_of(item).split(".")])
     return reader, next(iter(reader_of(tree.path, version_of(reader)).probes.values()))
 
 

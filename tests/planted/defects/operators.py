@@ -29,7 +29,7 @@ def operator_waivers(tree: Tree) -> list[Path]:
 
 def operator_waiver(tree: Tree, random: Random) -> Path:
     """A waiver for operators that broke backward."""
-    return random.choice([one for one in operator_waivers(tree) if 'side = "backward"' in one.read_text()])
+    return random.choice([path for path in operator_waivers(tree) if 'side = "backward"' in path.read_text()])
 
 
 def named(path: Path) -> list[str]:
@@ -62,7 +62,7 @@ def operator_waiver_of_another_release(tree: Tree, random: Random) -> tuple[str,
 
 @defect(seeds=4)
 def operator_waiver_lost_a_name(tree: Tree, random: Random) -> str:
-    path = random.choice([one for one in operator_waivers(tree) if len(named(one)) > 1 == one.read_text().count("change = ")])
+    path = random.choice([item for item in operator_waivers(tree) if len(named(item)) > 1 == item.read_text().count("change = ")])
     line = random.choice(named(path))
     tree.edit(path, line, "")
     relock(tree.policy)
@@ -100,8 +100,8 @@ def operator_waiver_pins_something_else(tree: Tree, random: Random) -> str:
 def operator_waiver_overlapping(tree: Tree, random: Random) -> tuple[str, ...]:
     path = operator_waiver(tree, random)
     path.with_name("again.toml").write_text(path.read_text().replace(f'id = "{path.stem}"', 'id = "again"'))
-    became = {name: one for (_, name), one in read_lock(tree.policy).values.items() if name.startswith(f"{path.stem} ")}
-    relock(tree.policy, {key_of("again", name.partition(" ")[2]): one for name, one in became.items()})
+    became = {name: value for (_, name), value in read_lock(tree.policy).values.items() if name.startswith(f"{path.stem} ")}
+    relock(tree.policy, {key_of("again", name.partition(" ")[2]): item for name, item in became.items()})
     return (
         f"waiver {path.stem} covers operators that are also covered by again",
         f"waiver again covers operators that are also covered by {path.stem}",
@@ -132,7 +132,7 @@ def operator_gap_grown(tree: Tree, random: Random) -> str:
 @defect(4, seeds=1)
 def operator_gap_removed(tree: Tree, random: Random) -> str:
     path = tree.policy / "behaviors.toml"
-    (gap,) = (one for one in tables(path.read_text(), "behavior") if 'outcome = "unlisted"' in one)
+    (gap,) = (table for table in tables(path.read_text(), "behavior") if 'outcome = "unlisted"' in table)
     tree.edit(path, gap, "")
     relock(tree.policy)
     return "2.13.0: unknown whether it has everything that the previous release has"
@@ -157,7 +157,7 @@ def covered_operator_removed_for_good(tree: Tree, random: Random) -> tuple[str, 
 def covered_operators_changed_otherwise(tree: Tree, random: Random) -> tuple[str, ...]:
     """40 operators that write to lists get another name for the first argument, and a new argument without a default."""
     path = schemas(tree)
-    waiver = next(one for one in load_policy(tree.policy).operator_waivers if one.id == "op-lists-written-to")
+    waiver = next(item for item in load_policy(tree.policy).operator_waivers if item.id == "op-lists-written-to")
     lines = path.read_text().splitlines(True)
     fitting = [
         at
@@ -232,15 +232,17 @@ def proofs(tree: Tree) -> list[Path]:
 
 def change_proof(tree: Tree, random: Random, change: Callable[[RecordedProof], RecordedProof]) -> str:
     """Change a recorded proof, and close the file as if it had been recorded so."""
-    path = random.choice([one for one in proofs(tree) if read_proof(one).examples == () and len(read_proof(one).of("saved")) > 0])
+    path = random.choice(
+        [item for item in proofs(tree) if read_proof(item).examples == () and len(read_proof(item).of("saved")) > 0]
+    )
     write_proof(path.parent, change(read_proof(path)))
     return path.stem
 
 
-def altered(what: str, found: str) -> Callable[[RecordedProof], RecordedProof]:
+def altered(what: str, text: str) -> Callable[[RecordedProof], RecordedProof]:
     """With something else found of one obligation."""
-    return lambda one: replace(
-        one, obligations=tuple(replace(each, found=found) if each.what == what else each for each in one.obligations)
+    return lambda proof: replace(
+        proof, obligations=tuple(replace(each, found=text) if each.what == what else each for each in proof.obligations)
     )
 
 
@@ -253,26 +255,26 @@ def proof_removed(tree: Tree, random: Random) -> str:
 
 @defect(4)
 def proof_edited(tree: Tree, random: Random) -> str:
-    path = random.choice([one for one in proofs(tree) if not read_proof(one).examples])
+    path = random.choice([item for item in proofs(tree) if not read_proof(item).examples])
     path.write_text(path.read_text().replace('"same":', '"close":', 1))
     return f"{path.stem}: its recorded proof cannot be read"
 
 
 @defect(4)
 def proof_confirmed_by_nobody(tree: Tree, random: Random) -> str:
-    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no call was run by releases on both sides of the change"
+    return f"{change_proof(tree, random, lambda item: replace(item, confirmed=0))}: no call was run by releases on both sides of the change"
 
 
 @defect(4)
 def proof_by_other_tolerances(tree: Tree, random: Random) -> str:
-    name = change_proof(tree, random, lambda one: replace(one, tolerances={key: [9.0, 9.0] for key in one.tolerances}))
+    name = change_proof(tree, random, lambda item: replace(item, tolerances={key: [9.0, 9.0] for key in item.tolerances}))
     return f"{name}: its recorded proof uses different tolerances"
 
 
 @defect()
 def proof_with_a_counterexample(tree: Tree, random: Random) -> tuple[str, ...]:
     example = Example("dtype", "torch.f(a_self)", [1], "1", "tensor(1)", "tensor(1.0)", "dtype: int64 became float32", 1)
-    name = change_proof(tree, random, lambda one: replace(one, calls={**one.calls, "changed": 1}, examples=(example,)))
+    name = change_proof(tree, random, lambda item: replace(item, calls={**item.calls, "changed": 1}, examples=(example,)))
     return "upgraders-proven:dtype:", f"{name}: dtype: int64 became float32"
 
 

@@ -134,8 +134,8 @@ def format_version_forgotten(tree: Tree, random: Random) -> tuple[str, ...]:
     written = {
         version
         for folder in tree.releases()
-        for one in read_manifest(folder / MANIFEST).fixtures
-        for version in one.versions.items()
+        for fixture in read_manifest(folder / MANIFEST).fixtures
+        for version in fixture.versions.items()
     }
     kind, version = random.choice(sorted(pair for pair in written if pair[0] in {"file-format", "bytecode"}))
     head = f'kind = "{kind}"\nversion = {version}\n'

@@ -41,20 +41,20 @@ def did(
     """
     fixtures, policy = load_corpus(tree.fixtures).fixtures, load_policy(tree.policy)
     of = {reader: [cell for cell in tree.cells(reader).values() if cell.fixture in fixtures] for reader in tree.readers()}
-    found = {
+    results = {
         reader: [cell for cell in cells if chosen(fixtures[cell.fixture], cell, _direction(policy, cell, reader))]
         for reader, cells in of.items()
     }
-    reader = random.choice([reader for reader, cells in found.items() if cells and by in {"", version_of(reader)}])
-    cells = sorted(found[reader], key=lambda cell: cell.cell)
+    reader = random.choice([reader for reader, cells in results.items() if cells and by in {"", version_of(reader)}])
+    cells = sorted(results[reader], key=lambda cell: cell.cell)
     cells = cells if every else [random.choice(cells)]
-    options = {one.id: one for one in policy.options}
+    options = {option.id: option for option in policy.options}
 
     def record(known: Cells) -> None:
         for cell in cells:
             fixture = fixtures[cell.fixture]
             result = copy.deepcopy(cell.own_result(fixture.golden))
-            result["warnings"] = [list(one) for one in cell.warnings]
+            result["warnings"] = [list(warning) for warning in cell.warnings]
             task = Task(fixture, tree.fixtures / cell.fixture, options[cell.options])
             known[cell.cell] = observation(task, {"result": do(result) or result})
 
@@ -77,16 +77,16 @@ def tensors(value: Any) -> Iterator[dict[str, Any]]:
         if "tensor" in value and len(value) == 1:
             yield value["tensor"]
         else:
-            for one in value.values():
-                yield from tensors(one)
+            for item in value.values():
+                yield from tensors(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from tensors(one)
+        for item in value:
+            yield from tensors(item)
 
 
 def loaded_as_it_was(fixture: Fixture, cell: Observation, direction: str) -> bool:
     """A newer reader got what is stored, bit for bit."""
-    stored = fixture.family == "torch-save" and any(one["dtype"] == "float32" for one in tensors(fixture.golden))
+    stored = fixture.family == "torch-save" and any(tensor["dtype"] == "float32" for tensor in tensors(fixture.golden))
     return stored and direction == "backward" and cell.result == "same"
 
 
@@ -106,8 +106,8 @@ def stored_values_off_by_four_steps(tree: Tree, random: Random) -> str:
 
 def refuse(result: Result) -> Result:
     """What a restricted unpickler says to a global that is not on its list."""
-    said = "Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL torch.x was not an allowed global by default."
-    return {"error": {"stage": "load", "type": "_pickle.UnpicklingError", "message": said}, "warnings": []}
+    message = "Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL torch.x was not an allowed global by default."
+    return {"error": {"stage": "load", "type": "_pickle.UnpicklingError", "message": message}, "warnings": []}
 
 
 @defect(seeds=1)
@@ -216,7 +216,7 @@ def layout_that_explains_nothing(tree: Tree, random: Random) -> str:
     return "older-reads-some:unused-layout:lite-interpreter"
 
 
-def speaking(said: Callable[[Any], list[list[str]]]) -> Plant:
+def speaking(message: Callable[[Any], list[list[str]]]) -> Plant:
     """The newest release says something else on every load of a program."""
 
     def plant(tree: Tree, random: Random) -> str:
@@ -224,12 +224,12 @@ def speaking(said: Callable[[Any], list[list[str]]]) -> Plant:
             return fixture.family == "torchscript" and cell.result == "same" and bool(cell.warnings)
 
         def speak(result: Result) -> None:
-            result["warnings"] = said(result["warnings"])
+            result["warnings"] = message(result["warnings"])
 
         did(tree, random, chosen, speak, every=True, by=load_policy(tree.policy).corpus.readers[-1])
-        return f"warnings-expected:{NAMES[said]}"
+        return f"warnings-expected:{NAMES[message]}"
 
-    plant.__name__ = f"warnings_on_loading_{said.__name__}"
+    plant.__name__ = f"warnings_on_loading_{message.__name__}"
     return plant
 
 
@@ -259,7 +259,7 @@ def small_values_lost(tree: Tree, random: Random) -> str:
     """As if a kernel gave half of what is smaller than the absolute tolerance: far less than the others' last place."""
 
     def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
-        computed = [one for one in tensors(fixture.golden.get("calls")) if one["dtype"] == "float32" and one["bytes"]]
+        computed = [tensor for tensor in tensors(fixture.golden.get("calls")) if tensor["dtype"] == "float32" and tensor["bytes"]]
         return fixture.family == "torchscript" and direction == "backward" and cell.result == "same" and bool(computed)
 
     def lose(result: Result) -> None:
@@ -273,7 +273,7 @@ def small_values_lost(tree: Tree, random: Random) -> str:
     def zeros(fixture: Fixture, cell: Observation, direction: str) -> bool:
         values = [tensor["bytes"] for tensor in tensors(fixture.golden.get("calls")) if tensor["dtype"] == "float32"]
         return chosen(fixture, cell, direction) and any(
-            (np.frombuffer(base64.b64decode(one), "<f4") == 0).any() for one in values
+            (np.frombuffer(base64.b64decode(value), "<f4") == 0).any() for value in values
         )
 
     (name,) = did(tree, random, zeros, lose)
@@ -354,8 +354,8 @@ def zip_refused_under_mmap(tree: Tree, random: Random) -> str:
         return cell.options == "mmap" and fixture.container == "zip" and direction == "backward" and cell.result == "same"
 
     def refuse_map(result: Result) -> Result:
-        said = "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`"
-        return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": said}, "warnings": []}
+        message = "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`"
+        return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": message}, "warnings": []}
 
     did(tree, random, chosen, refuse_map)
     return "newer-loads:refused:mmap-can-only"

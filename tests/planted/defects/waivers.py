@@ -132,9 +132,9 @@ def lock_of_waivers_with_two_differences_swapped(tree: Tree, random: Random) -> 
     blocks = list(accepted.blocks)
     pairs = [
         (at, other)
-        for at, one in enumerate(blocks)
+        for at, block in enumerate(blocks)
         for other, two in enumerate(blocks[:at])
-        if (one.waiver, one.outcome) == (two.waiver, two.outcome) and one.digest != two.digest
+        if (block.waiver, block.outcome) == (two.waiver, two.outcome) and block.digest != two.digest
     ]
     at, other = random.choice(pairs)
     blocks[at], blocks[other] = blocks[at]._replace(digest=blocks[other].digest), blocks[other]._replace(digest=blocks[at].digest)
@@ -190,7 +190,7 @@ def lock_of_waivers_left_in_conflict(tree: Tree, random: Random) -> str:
 def reshape(tree: Tree, reader: str, chosen: Callable[[Any], bool]) -> int:
     """Give every tensor that a reader computed another shape, in the covered cells that are chosen; how many cells they are."""
     fixtures = load_corpus(tree.fixtures).fixtures
-    options = {one.id: one for one in load_policy(tree.policy).options}
+    options = {option.id: option for option in load_policy(tree.policy).options}
     changed: Cells = {}
     for place, cell in tree.cells(reader).items():
         if cell.result == "differs" and cell.departures and chosen(cell):
@@ -215,7 +215,7 @@ def one_recipe_that_differs_has_other_shapes(tree: Tree, random: Random) -> str:
     reader = tree.readers()[-1]
     recipes = sorted({fixture.partition("/")[2] for (fixture, _), cell in tree.cells(reader).items() if cell.result == "differs"})
     fixtures = load_corpus(tree.fixtures).fixtures
-    backward = [one for one in recipes if f"torch-1.2.0/{one}" in fixtures]
+    backward = [item for item in recipes if f"torch-1.2.0/{item}" in fixtures]
     recipe = random.choice(backward)
     assert reshape(tree, reader, lambda cell: cell.fixture.partition("/")[2] == recipe)
     return "shape [" if recipe else ""

@@ -46,10 +46,10 @@ def junit_of(run: CommandReport, folder: Path) -> junitparser.JUnitXml:
 def lines_of(run: CommandReport) -> list[dict[str, Any]]:
     schema = json.loads((SCHEMAS / "run-lines.schema.json").read_text(encoding="utf-8"))
     checker = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
-    found = [json.loads(line) for line in FORMS["jsonl"](run).splitlines()]
-    for line in found:
+    results = [json.loads(line) for line in FORMS["jsonl"](run).splitlines()]
+    for line in results:
         checker.validate(line)
-    return found
+    return results
 
 
 def sarif_of(run: CommandReport) -> dict[str, Any]:
@@ -62,14 +62,14 @@ def sarif_of_text(text: str) -> dict[str, Any]:
     assert Sarif.model_validate_json(text).version == "2.1.0"
     log: dict[str, Any] = json.loads(text)
     assert log["version"] == "2.1.0"  # 3.13.2
-    (one,) = log["runs"]  # 3.13.4
-    driver = one["tool"]["driver"]  # 3.14.6, 3.18.2
+    (item,) = log["runs"]  # 3.13.4
+    driver = item["tool"]["driver"]  # 3.14.6, 3.18.2
     assert driver["name"]  # 3.19.8
     ids = [rule["id"] for rule in driver["rules"]]  # 3.49.3
     assert len(set(ids)) == len(ids)
     assert all(rule["shortDescription"]["text"] for rule in driver["rules"])  # 3.12.3
-    assert [type(call["executionSuccessful"]) for call in one["invocations"]] == [bool]  # 3.20.14
-    for result in one["results"]:
+    assert [type(call["executionSuccessful"]) for call in item["invocations"]] == [bool]  # 3.20.14
+    for result in item["results"]:
         assert result["message"]["text"]  # 3.27.11
         assert result["level"] in LEVELS  # 3.27.10
         assert ids[result["ruleIndex"]] == result["ruleId"]  # 3.27.6
@@ -78,7 +78,7 @@ def sarif_of_text(text: str) -> dict[str, Any]:
             assert re.fullmatch(r"(file://)?[A-Za-z0-9._~/%+-]+", artifact["uri"])  # 3.4.3: a URI
             absolute = artifact["uri"].startswith("file://")
             assert ("uriBaseId" in artifact) is not absolute  # 3.4.4
-            assert absolute or artifact["uriBaseId"] in one["originalUriBaseIds"]  # 3.14.14
+            assert absolute or artifact["uriBaseId"] in item["originalUriBaseIds"]  # 3.14.14
         for suppression in result.get("suppressions", []):
             assert suppression["kind"] in {"inSource", "external"}  # 3.35.2
     return log
@@ -91,10 +91,10 @@ def test_all_forms_count_the_same(run: CommandReport, tmp_path: Path) -> None:
     assert (head["entries"], len(entries)) == (len(run.entries),) * 2
     results = sarif_of(run)["runs"][0]["results"]
     for level, count in ((ERROR, errors), (WARNING, warnings), (NOTE, notes)):
-        assert [one["level"] for one in entries].count(level) == [one["level"] for one in results].count(level) == count
-    said = FORMS["github"](run).splitlines()
-    assert sum(line.startswith("::error ") for line in said) == errors
-    assert sum(line.startswith("::warning ") for line in said) == warnings
+        assert [entry["level"] for entry in entries].count(level) == [result["level"] for result in results].count(level) == count
+    message = FORMS["github"](run).splitlines()
+    assert sum(line.startswith("::error ") for line in message) == errors
+    assert sum(line.startswith("::warning ") for line in message) == warnings
     text = FORMS["summary"](run)
     assert re.findall(r"^### Broken \((\d+)\)$", text, re.MULTILINE) == [str(errors)]
     xml = junit_of(run, tmp_path)
@@ -102,9 +102,9 @@ def test_all_forms_count_the_same(run: CommandReport, tmp_path: Path) -> None:
         (case.classname, case.name)
         for suite in xml
         for case in suite
-        if any(type(one).__name__ == "Failure" for one in case.result)
+        if any(type(item).__name__ == "Failure" for item in case.result)
     }
-    assert failing == {(one.rule, reader) for one in run.of(ERROR) for reader in one.readers or ("all",)}
+    assert failing == {(item.rule, reader) for item in run.of(ERROR) for reader in item.readers or ("all",)}
     assert xml.failures == len(failing)
     for verdict in Verdict:
         assert head["totals"][verdict] == sarif_of(run)["runs"][0]["properties"]["totals"][verdict] == run.totals[verdict]
@@ -123,16 +123,16 @@ def test_the_reader_of_sarif_refuses_what_is_none(run: CommandReport, spoil: str
 
 def test_a_rule_that_was_not_asked_is_no_pass(run: CommandReport, tmp_path: Path) -> None:
     cases = {case.classname: case for suite in junit_of(run, tmp_path) for case in suite if case.name == "all"}
-    assert [type(one).__name__ for one in cases["reference-agrees"].result] == ["Skipped"]
+    assert [type(item).__name__ for item in cases["reference-agrees"].result] == ["Skipped"]
     assert cases["waivers-exact"].result == []
 
 
 def test_what_is_accepted_is_suppressed_with_its_reason(run: CommandReport) -> None:
-    suppressed = [one for one in sarif_of(run)["runs"][0]["results"] if "suppressions" in one]
-    assert {one["suppressions"][0]["justification"] for one in suppressed} == {
-        one.accepted for one in run.entries if one.accepted
+    suppressed = [result for result in sarif_of(run)["runs"][0]["results"] if "suppressions" in result]
+    assert {result["suppressions"][0]["justification"] for result in suppressed} == {
+        entry.accepted for entry in run.entries if entry.accepted
     }
-    assert not [one for one in suppressed if one["level"] == "error"]
+    assert not [result for result in suppressed if result["level"] == "error"]
 
 
 def hostile(count: int = 1) -> CommandReport:
@@ -148,7 +148,7 @@ def test_hostile_text_is_harmless_in_every_form(tmp_path: Path) -> None:
     assert set(FORMS) == {"junit", "sarif", "github", "summary", "jsonl"}
     for form in FORMS.values():
         text = form(run)
-        assert not [one for one in text if not one.isprintable() and one != "\n"]
+        assert not [character for character in text if not character.isprintable() and character != "\n"]
     assert junit_of(run, tmp_path).failures == 1
     assert "<script" not in MarkdownIt().render(FORMS["summary"](run))
     assert len(FORMS["github"](run).splitlines()) == 2

@@ -67,9 +67,9 @@ def test_the_main_file_comes_last_and_the_same_evidence_gives_the_same_bytes(
 def test_every_file_is_whole_and_every_link_leads_to_a_place_in_these_files(files: dict[str, str]) -> None:
     pages = {name: read(text) for name, text in files.items()}
     count = 0
-    for name, one in pages.items():
-        assert len(set(one.ids)) == len(one.ids), name
-        for link in one.links:
+    for name, item in pages.items():
+        assert len(set(item.ids)) == len(item.ids), name
+        for link in item.links:
             path, _, place = link.partition("#")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             assert target in pages, (name, link)
@@ -96,17 +96,17 @@ def test_nothing_is_fetched_and_one_script_may_run(files: dict[str, str]) -> Non
     assert f"script-src 'sha256-{allowed}'" in POLICY
     assert "default-src 'none'" in POLICY
     for name, text in files.items():
-        one = read(text)
-        kinds = Counter(kind for kind, _ in one.tags)
+        item = read(text)
+        kinds = Counter(kind for kind, _ in item.tags)
         assert (kinds["script"], kinds["style"]) == (1, 1), name
         assert text.count(SCRIPT) == 1
         assert not kinds.keys() & {"img", "iframe", "link", "object", "embed", "form", "base", "input"}
         assert [
             attributes["content"]
-            for kind, attributes in one.tags
+            for kind, attributes in item.tags
             if kind == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
         ] == [POLICY]
-        for kind, attributes in one.tags:
+        for kind, attributes in item.tags:
             assert not [key for key in attributes if key.startswith("on") or key in {"src", "srcset", "action"}], (name, kind)
             assert not re.match(r"[a-z]+:|//", attributes.get("href", ""), re.IGNORECASE), (name, attributes)
         assert "url(" not in text
@@ -115,26 +115,26 @@ def test_nothing_is_fetched_and_one_script_may_run(files: dict[str, str]) -> Non
 
 def of_main(files: dict[str, str]) -> dict[str, str]:
     """Verdicts as the main file shows them."""
-    one = read(files["index.html"])
-    table = next(rows for rows in one.rows if rows[0] == [str(verdict) for verdict in Verdict])
+    item = read(files["index.html"])
+    table = next(rows for rows in item.rows if rows[0] == [str(verdict) for verdict in Verdict])
     return dict(zip(table[0], table[1], strict=True))
 
 
 def outcomes_of(files: dict[str, str], pairs: Pairs) -> dict[tuple[str, str, str, str], dict[str, int]]:
     """Cells by writer, reader, family, options and outcome, as the files of the writers show them."""
     folder = next(name for name in files if "/" in name).partition("/")[0]
-    found = {}
+    results = {}
     for number, writer in enumerate(pairs.writers(), 1):
         of_writer = [text for name, text in files.items() if re.fullmatch(rf"{folder}/w{number}(-\d+)?\.html", name)]
         for part in re.findall(r'<section id="r\d+">.*?</section>', "".join(of_writer), re.DOTALL):
-            one = read(part)
-            (table,) = one.rows
+            item = read(part)
+            (table,) = item.rows
             reader = re.search(r"<h2>read by (.*?)</h2>", part)
             assert reader is not None
             for row in table[1:]:
                 counts = {name: int(count) for name, count in zip(table[0][2:], row[2:], strict=True) if count != "·"}
-                found[writer, reader[1], row[0], row[1]] = counts
-    return found
+                results[writer, reader[1], row[0], row[1]] = counts
+    return results
 
 
 def counted(report: Report) -> dict[tuple[str, str, str, str], dict[str, int]]:
@@ -148,29 +148,29 @@ def test_every_number_agrees_with_the_report(files: dict[str, str], judged: tupl
     }
     pairs = pairs_of(evidence, report, named)
     assert outcomes_of(files, pairs) == counted(report)
-    one = read(files["index.html"])
-    table = next(rows for rows in one.rows if rows[0][:2] == ["release", "day"])
+    item = read(files["index.html"])
+    table = next(rows for rows in item.rows if rows[0][:2] == ["release", "day"])
     for row, release in zip(table[1:], reversed(reported_releases(evidence)), strict=True):
-        found = release_report(evidence, report, named, release)
-        assert row[:3] == [release, found.day, found.since]
+        result = release_report(evidence, report, named, release)
+        assert row[:3] == [release, result.day, result.since]
         shown = [0 if count == "·" else int(count) for count in row[3:]]
-        assert shown == [*(len(found.of(section)) for section in TITLES), sum(part.count for part in found.not_asked)]
+        assert shown == [*(len(result.of(section)) for section in TITLES), sum(part.count for part in result.not_asked)]
     listed = Counter(str(row.verdict) for row in rows(evidence, evidence.as_of))
-    said = ", ".join(f"{count} {name}" for name, count in sorted(listed.items()))
-    assert f"{listed.total()} deprecations: {said}." in files["index.html"]
+    message = ", ".join(f"{count} {name}" for name, count in sorted(listed.items()))
+    assert f"{listed.total()} deprecations: {message}." in files["index.html"]
 
 
 def matrices_of(files: dict[str, str], pairs: Pairs) -> dict[tuple[str, str, str], str]:
     """The text of each cell by writer, reader and family, as the main file shows it."""
     tables = [table for table in read(files["index.html"]).rows if len(table[0]) > 3 and table[0][0] == ""]
-    found: dict[tuple[str, str, str], str] = {}
+    results: dict[tuple[str, str, str], str] = {}
     for family, table in zip(pairs.families, tables, strict=True):
         readers = pairs.readers(family)
         assert table[0] == ["", *map(public, readers)]
         for writer, row in zip(pairs.writers(family), table[1:], strict=True):
             assert row[0] == public(writer)
-            found |= {(writer, reader, family): text for reader, text in zip(readers, row[1:], strict=True)}
-    return found
+            results |= {(writer, reader, family): text for reader, text in zip(readers, row[1:], strict=True)}
+    return results
 
 
 def test_the_matrix_shows_the_share_and_the_gravest_outcome(
@@ -196,7 +196,7 @@ def test_readers_in_a_row_share_a_cell_where_outcomes_and_causes_are_the_same(
     same, other = PairCells(Counter({Outcome.SAME: 3, Outcome.DIFFERENT: 1})), Counter({Outcome.SAME: 4})
     told = [same, same, replace(same, causes=Counter({"a": 1})), replace(same, causes=Counter({"b": 1})), PairCells(other), same]
     names = [f"torch-2.{number}.0" for number in range(len(told))]
-    by_reader = {("torch-1.5.0", name, "export", DEFAULT): one for name, one in zip(names, told, strict=True)}
+    by_reader = {("torch-1.5.0", name, "export", DEFAULT): item for name, item in zip(names, told, strict=True)}
     beside = {("torch-1.6.0", "torch-2.9.0", "export", DEFAULT): same}
     assert [(pair and pair.share, len(run)) for pair, run in Pairs(by_reader | beside).runs("torch-1.5.0", "export")] == [
         ("75", 2), ("75", 1), ("75", 1), ("100", 1), ("75", 1), (None, 1),
@@ -223,16 +223,16 @@ def test_a_cell_leads_to_its_causes_and_a_cause_to_its_witness_and_command(
     by_cause: Counter[str] = Counter()
     for pair in pairs.all.values():
         by_cause.update(pair.causes)
-    of_cells = {one.id: one for one in report.findings if one.id in by_cause}
+    of_cells = {item.id: item for item in report.findings if item.id in by_cause}
     assert len(of_cells) > 10
     assert {name: by_cause[name] for name in of_cells} == {
-        name: sum(one.judgement.cells.count for one in named if one.id == name and one.judgement.cells is not None)
+        name: sum(item.judgement.cells.count for item in named if item.id == name and item.judgement.cells is not None)
         for name in of_cells
     }
     causes = "".join(text for name, text in files.items() if "/causes-" in name)
-    for one in report.findings:
-        assert f"<code>{one.id.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</code>" in causes
-        assert one.smallest in causes
+    for finding in report.findings:
+        assert f"<code>{finding.id.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</code>" in causes
+        assert finding.smallest in causes
     assert causes.count("<article") == len(report.findings)
 
 
@@ -254,7 +254,8 @@ def test_a_share_is_never_rounded_to_all_or_none(counts: dict[Outcome, int], sha
 def test_no_text_becomes_markup(judged: tuple[Evidence, Report, tuple[Named, ...]], files: dict[str, str]) -> None:
     evidence, report, named = judged
     findings = tuple(
-        replace(one, title=HOSTILE, cause=HOSTILE, smallest=HOSTILE, reproduce=HOSTILE, waiver="") for one in report.findings[:40]
+        replace(finding, title=HOSTILE, cause=HOSTILE, smallest=HOSTILE, reproduce=HOSTILE, waiver="")
+        for finding in report.findings[:40]
     )
     spoiled = replace(
         report,
@@ -269,18 +270,18 @@ def test_no_text_becomes_markup(judged: tuple[Evidence, Report, tuple[Named, ...
     )
     plain = replace(spoiled, notes=("x",), not_checked=(("x", "y", 3),))
     kinds = [
-        Counter(kind for text in page(evidence, one, named).values() for kind, _ in read(text).tags) for one in (spoiled, plain)
+        Counter(kind for text in page(evidence, item, named).values() for kind, _ in read(text).tags) for item in (spoiled, plain)
     ]
     assert kinds[0] == kinds[1]
-    made = page(evidence, spoiled, named)
-    for name, text in made.items():
-        assert text.isascii() or all(one.isprintable() or one == "\n" for one in text), name
+    result = page(evidence, spoiled, named)
+    for name, text in result.items():
+        assert text.isascii() or all(character.isprintable() or character == "\n" for character in text), name
         assert "img" not in {kind for kind, _ in read(text).tags}
         assert text.count("<script>") == 1
         assert len(max(re.findall(r"A+", text), key=len, default="")) <= LONGEST
         text.encode("utf-8")
-    assert len(made["index.html"]) < 2 * len(files["index.html"])
-    assert all(re.fullmatch(r"(d-[0-9a-f]{8}/)?[A-Za-z0-9._-]+\.html", name) for name in made)
+    assert len(result["index.html"]) < 2 * len(files["index.html"])
+    assert all(re.fullmatch(r"(d-[0-9a-f]{8}/)?[A-Za-z0-9._-]+\.html", name) for name in result)
 
 
 def test_an_attribute_is_a_text_too() -> None:
@@ -317,7 +318,7 @@ def test_the_scale_gets_brighter_with_every_step_for_everybody(who: str) -> None
     for colour in map(linear, SCALE):
         parts = [min(1.0, max(0.0, sum(weight * part for weight, part in zip(row, colour, strict=True)))) for row in SEES[who]]
         seen.append(luminance((parts[0], parts[1], parts[2])))
-    assert all(one < other for one, other in pairwise(seen)), seen
+    assert all(item < other for item, other in pairwise(seen)), seen
     assert len(SCALE) == 11
 
 
@@ -336,10 +337,10 @@ def test_a_span_is_broken_where_its_deprecation_is(judged: tuple[Evidence, Repor
     seen: Counter[str] = Counter()
     for row in rows(evidence, evidence.as_of):
         drawn = list(spans(row, evidence.as_of))
-        kinds = {one.kind for one in drawn}
+        kinds = {span.kind for span in drawn}
         seen[str(row.verdict)] += 1
-        assert all(one.begin <= one.end for one in drawn)
-        assert ("broken" in kinds) is (any(one.promised for one in row.snapshot.breaches)), row.history.deprecation.id
+        assert all(span.begin <= span.end for span in drawn)
+        assert ("broken" in kinds) is (any(breach.promised for breach in row.snapshot.breaches)), row.history.deprecation.id
         if str(row.verdict) == "kept":
             assert kinds <= {"kept"}
     assert seen["broken"] > 3
@@ -382,13 +383,13 @@ def test_a_page_of_60_writers_and_60_readers_has_at_most_2_mb(
 
 def heavy(files: dict[str, str]) -> list[str]:
     """Files beside the main one that hold more elements than a click may cost, though they could be spread."""
-    found = []
+    results = []
     for name, text in files.items():
-        one = read(text)
+        item = read(text)
         parts = re.findall(r"<section[ >]", text) or re.findall(r"<article[ >]", text)  # articles of a section stay together
-        if name != "index.html" and len(one.tags) > MOST_ELEMENTS + FRAME and len(parts) > 1:
-            found.append(f"{name}: {len(one.tags)} elements")
-    return found
+        if name != "index.html" and len(item.tags) > MOST_ELEMENTS + FRAME and len(parts) > 1:
+            results.append(f"{name}: {len(item.tags)} elements")
+    return results
 
 
 def test_a_click_never_opens_more_elements_than_a_browser_shows_at_once(
@@ -406,14 +407,14 @@ def test_files_of_one_thing_lead_from_the_first_to_the_last_and_back(files: dict
     assert stems
     for stem in stems:
         name, seen = f"{stem}.html", [f"{stem}.html"]
-        while (found := re.search(r'<a href="([^"]+)">Next</a>', files[name])) is not None:
-            after = posixpath.join(posixpath.dirname(stem), found[1])
+        while (match := re.search(r'<a href="([^"]+)">Next</a>', files[name])) is not None:
+            after = posixpath.join(posixpath.dirname(stem), match[1])
             assert f'<a href="{posixpath.basename(name)}">Previous</a>' in files[after]
             name = after
             seen.append(name)
-        assert sorted(seen) == sorted(one for one in files if re.fullmatch(rf"{re.escape(stem)}(-\d+)?\.html", one))
-        for number, one in enumerate(seen, 1):
-            assert f"({number} of {len(seen)})</h1>" in files[one]
+        assert sorted(seen) == sorted(file for file in files if re.fullmatch(rf"{re.escape(stem)}(-\d+)?\.html", file))
+        for number, item in enumerate(seen, 1):
+            assert f"({number} of {len(seen)})</h1>" in files[item]
 
 
 # ------------------------------------------------------------------------------------------------------------ screen reader
@@ -421,13 +422,13 @@ def test_files_of_one_thing_lead_from_the_first_to_the_last_and_back(files: dict
 
 def unreadable(text: str) -> list[str]:
     """What keeps a page from being used with a screen reader or without a mouse."""
-    one = read(text)
-    kinds = Counter(kind for kind, _ in one.tags)
+    item = read(text)
+    kinds = Counter(kind for kind, _ in item.tags)
     wrong = [f"{kinds[kind]} {kind}" for kind in ("h1", "main", "nav", "title") if kinds[kind] != 1]
-    levels = [int(kind[1]) for kind, _ in one.tags if re.fullmatch(r"h\d", kind)]
+    levels = [int(kind[1]) for kind, _ in item.tags if re.fullmatch(r"h\d", kind)]
     wrong += [f"the first heading is h{levels[0]}"] if levels[:1] != [1] else []
     wrong += [f"h{below} under h{above}" for above, below in pairwise(levels) if below > above + 1]
-    for kind, attributes in one.tags:
+    for kind, attributes in item.tags:
         names = attributes.get("class", "").split()
         if kind == "html" and attributes.get("lang") != "en":
             wrong.append("no language")
@@ -441,7 +442,7 @@ def unreadable(text: str) -> list[str]:
 
 
 def test_every_file_can_be_read_aloud_and_used_without_a_mouse(files: dict[str, str]) -> None:
-    assert {name: found for name, text in files.items() if (found := unreadable(text))} == {}
+    assert {name: result for name, text in files.items() if (result := unreadable(text))} == {}
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -91,22 +91,22 @@ def test_hostile_text_is_harmless() -> None:
     part = replace(PART, why=HOSTILE, findings=(HOSTILE,), advice=HOSTILE, operators=(HOSTILE,), shown=shown)
     for used in (shown, replace(shown, snippet="")):
         text = notes_md(report(replace(ITEM, title=HOSTILE[:100], parts=(replace(part, shown=used),))))
-        assert not [one for one in text if not one.isprintable() and one != "\n"]
+        assert not [character for character in text if not character.isprintable() and character != "\n"]
         html = MarkdownIt().render(text)
         assert "<script" not in html
         assert "href" not in html
 
 
 def test_snippets_are_python(small_corpus: Corpus) -> None:
-    made = 0
+    result = 0
     for fixture in small_corpus.fixtures.values():
         for index in range(len(fixture.calls) or 1):
             called = call_of(f"calls[{index}].second.value") if fixture.calls else None
             text = snippet(fixture, {}, called)
             compile(text, fixture.id, "exec")
-            made += bool(text)
+            result += bool(text)
             assert returned(fixture.golden, called)
-    assert made > 100
+    assert result > 100
 
 
 def test_load_options_that_are_arguments_are_written(small_corpus: Corpus) -> None:

@@ -38,10 +38,10 @@ def test_an_item_names_every_release_with_which_it_may_begin() -> None:
 
 
 def test_the_gravest_section_counts_and_comes_first() -> None:
-    found = merged(
+    result = merged(
         [part("x", "", "2.13.0"), part("a", "", "2.13.0"), part("b", "", "2.13.0", "a", section=Section.SILENT)], CALENDAR
     )
-    assert [item.section for item in found] == [Section.SILENT, Section.OPERATORS]
+    assert [item.section for item in result] == [Section.SILENT, Section.OPERATORS]
 
 
 def test_the_title_is_that_of_the_least_rank() -> None:

@@ -35,17 +35,17 @@ def report(small_tree: Path) -> ReleaseReport:
 
 
 def of(report: ReleaseReport, text: str) -> PublishedComparison:
-    (one,) = read_published((RELEASE + text).encode(), "p.toml")
-    return compared(one, report, "p.toml")
+    (item,) = read_published((RELEASE + text).encode(), "p.toml")
+    return compared(item, report, "p.toml")
 
 
 def test_the_table_names_five_releases_and_says_of_each_whether_the_page_was_read() -> None:
-    found = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
-    assert tuple(one.version for one in found) == FIVE
-    for one in found:
-        assert one.notes == f"https://github.com/pytorch/pytorch/releases/tag/v{one.version}"
-        assert one.statements
-        assert one.whole or one.why
+    result = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
+    assert tuple(item.version for item in result) == FIVE
+    for published in result:
+        assert published.notes == f"https://github.com/pytorch/pytorch/releases/tag/v{published.version}"
+        assert published.statements
+        assert published.whole or published.why
 
 
 def test_every_statement_of_the_table_is_in_the_document() -> None:
@@ -56,13 +56,13 @@ def test_every_statement_of_the_table_is_in_the_document() -> None:
         for token in block.children or ()
         if token.type == "link_open"
     ]
-    found = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
-    for one in found:
-        assert one.notes in links
-        for said in one.statements:
-            assert said.source in links
-    assert text.count("([source](") == sum(len(one.statements) for one in found)
-    assert text.count("may name some of these") == sum(not one.whole for one in found)
+    result = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
+    for published in result:
+        assert published.notes in links
+        for statement in published.statements:
+            assert statement.source in links
+    assert text.count("([source](") == sum(len(item.statements) for item in result)
+    assert text.count("may name some of these") == sum(not item.whole for item in result)
 
 
 def test_a_release_of_which_nothing_is_recorded_is_listed_as_not_compared(report: ReleaseReport) -> None:
@@ -75,15 +75,15 @@ def test_a_release_of_which_nothing_is_recorded_is_listed_as_not_compared(report
 
 def test_a_statement_is_shown_unseen_or_refused(report: ReleaseReport) -> None:
     name = next(item.id for item in report.items if item.section is Section.SILENT)
-    one = of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')
-    assert [[item.id for item in items] for _, items in one.shown] == [[name]]
-    assert [said.unseen for said in one.unseen] == ["it needs a GPU"]
-    assert name not in {item.id for item in one.unnamed}
+    comparison = of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')
+    assert [[item.id for item in items] for _, items in comparison.shown] == [[name]]
+    assert [message.unseen for message in comparison.unseen] == ["it needs a GPU"]
+    assert name not in {item.id for item in comparison.unnamed}
     assert (
-        len(one.unnamed)
+        len(comparison.unnamed)
         == sum(item.section in {Section.SILENT, Section.REFUSED, Section.CRASHED, Section.OPERATORS} for item in report.items) - 1
     )
-    assert published_md([one]) == published_md(
+    assert published_md([comparison]) == published_md(
         [of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')]
     )
     with pytest.raises(UsageError, match=r"the report of 2\.13\.0 has no waiver:gone"):
@@ -106,4 +106,4 @@ def test_hostile_text_is_harmless(report: ReleaseReport) -> None:
     html = MarkdownIt("commonmark", {"html": True}).render(text)
     assert "<script" not in html
     assert "<b>" not in html
-    assert all(one.isprintable() or one == "\n" for one in text)
+    assert all(character.isprintable() or character == "\n" for character in text)

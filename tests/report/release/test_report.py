@@ -96,9 +96,9 @@ def test_a_release_reports_nothing_that_began_before(of: Callable[..., ReleaseRe
 
 
 def test_a_longer_span_says_which_release_of_it(of: Callable[..., ReleaseReport]) -> None:
-    found = {item.id: item for item in of("2.15.0", "2.12.1").items}
-    assert found["waiver:arange-length"].when == "2.14.0"
-    assert found["waiver:weights-only-by-default"].when == "2.15.0"
+    results = {item.id: item for item in of("2.15.0", "2.12.1").items}
+    assert results["waiver:arange-length"].when == "2.14.0"
+    assert results["waiver:weights-only-by-default"].when == "2.15.0"
 
 
 def test_mended_and_refused(of: Callable[..., ReleaseReport]) -> None:
@@ -110,7 +110,7 @@ def test_mended_and_refused(of: Callable[..., ReleaseReport]) -> None:
 
 
 def test_what_is_not_known_is_said(of: Callable[..., ReleaseReport]) -> None:
-    assert [(one.count, one.explained) for one in of("2.13.0").not_asked] == [(138, True)]
+    assert [(asked.count, asked.explained) for asked in of("2.13.0").not_asked] == [(138, True)]
     assert of("2.13.0").exit_status == 0
     assert not of("2.15.0").not_asked
 
@@ -118,14 +118,14 @@ def test_what_is_not_known_is_said(of: Callable[..., ReleaseReport]) -> None:
 def test_cells_that_nobody_recorded_are_counted_and_no_pass(judged: tuple[Evidence, Report, tuple[Named, ...]]) -> None:
     evidence, report, named = judged
     recorded = {
-        name: replace(one, cells={cell: seen for cell, seen in one.cells.items() if cell[0] != "torch-1.5.1/div"})
-        if one.release == "2.15.0"
-        else one
-        for name, one in evidence.recorded.items()
+        name: replace(item, cells={cell: seen for cell, seen in item.cells.items() if cell[0] != "torch-1.5.1/div"})
+        if item.release == "2.15.0"
+        else item
+        for name, item in evidence.recorded.items()
     }
-    found = release_report(replace(evidence, recorded=recorded), report, named, "2.15.0")
-    assert [one.why for one in found.not_asked] == ["archives that were not tested with 2.15.0"]
-    assert found.exit_status == 4
+    result = release_report(replace(evidence, recorded=recorded), report, named, "2.15.0")
+    assert [item.why for item in result.not_asked] == ["archives that were not tested with 2.15.0"]
+    assert result.exit_status == 4
 
 
 def test_every_line_can_be_reported_and_agrees_with_itself(
@@ -140,18 +140,18 @@ def test_every_line_can_be_reported_and_agrees_with_itself(
         assert markdown == (REPOSITORY / f"reports/releases/{release}.md").read_text(encoding="utf-8")
         ids = [item.id for item in report.items]
         assert len(set(ids)) == len(ids)
-        assert [one["id"] for one in document["items"]] == ids
+        assert [item["id"] for item in document["items"]] == ids
         for section, title in TITLES.items():
             count = len(report.of(section))
             assert document["counts"][section] == count
             told = re.findall(rf"^(?:#+ )?{re.escape(title)} \((\d+)\)$", markdown + text, re.MULTILINE)
             assert told == ([str(count)] * 2 if count else [])
         cells = sum(item.newer for item in report.items)
-        assert sum(one["cells"]["newer"] for one in document["items"]) == cells
+        assert sum(item["cells"]["newer"] for item in document["items"]) == cells
         for form in (markdown, text):
-            said = re.findall(rf"(\d+) cells? of {re.escape(release)}", form.replace("\\", ""))
-            assert sum(map(int, said)) == cells
-            assert form == "".join(one for one in form if one.isprintable() or one == "\n")
+            message = re.findall(rf"(\d+) cells? of {re.escape(release)}", form.replace("\\", ""))
+            assert sum(map(int, message)) == cells
+            assert form == "".join(item for item in form if item.isprintable() or item == "\n")
 
 
 RUN = """
@@ -214,7 +214,7 @@ def test_hostile_text_is_harmless(of: Callable[..., ReleaseReport]) -> None:
     item = replace(report.items[0], title=HOSTILE[:200], parts=(part,))
     spoiled = replace(report, items=(item,), not_asked=())
     markdown = release_md(spoiled)
-    assert not [one for one in markdown if not one.isprintable() and one != "\n"]
+    assert not [entry for entry in markdown if not entry.isprintable() and entry != "\n"]
     html = MarkdownIt().render(markdown)
     assert "<script" not in html
     assert "href" not in html

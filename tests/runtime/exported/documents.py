@@ -21,17 +21,17 @@ def tensor(name: str) -> dict[str, Any]:
 
 def node(target: str, output: Any, *args: Any, **words: Any) -> dict[str, Any]:
     """A call. Texts among the arguments are names of tensors; anything else is an argument as it stands."""
-    given = [("", one) for one in args] + list(words.items())
+    given = [("", arg) for arg in args] + list(words.items())
     inputs = [
-        {"name": name, "arg": tensor(one) if isinstance(one, str) else one, "kind": 2 if name else 1} for name, one in given
+        {"name": name, "arg": tensor(item) if isinstance(item, str) else item, "kind": 2 if name else 1} for name, item in given
     ]
-    outputs = [tensor(one) if isinstance(one, str) else one for one in (output if isinstance(output, list) else [output])]
+    outputs = [tensor(item) if isinstance(item, str) else item for item in (output if isinstance(output, list) else [output])]
     return {"target": target, "inputs": inputs, "outputs": outputs, "metadata": {}}
 
 
 def sizes(*stated: int | str) -> dict[str, Any]:
     """What a graph states of a float32 tensor: sizes are numbers or expressions."""
-    listed = [{"as_int": one} if isinstance(one, int) else {"as_expr": {"expr_str": one}} for one in stated]
+    listed = [{"as_int": item} if isinstance(item, int) else {"as_expr": {"expr_str": item}} for item in stated]
     return {**TENSOR, "sizes": listed, "strides": [{"as_int": 1}] * len(listed)}
 
 
@@ -59,9 +59,9 @@ def document(
     **more: Any,
 ) -> dict[str, Any]:
     """The JSON of a program whose inputs are all the user's unless ``input_specs`` say otherwise."""
-    results = [tensor(one) if isinstance(one, str) else one for one in outputs]
-    specs = input_specs or [{"user_input": {"arg": tensor(one)}} for one in inputs]
-    users = sum("user_input" in one or "constant_input" in one for one in specs)
+    results = [tensor(output) if isinstance(output, str) else output for output in outputs]
+    specs = input_specs or [{"user_input": {"arg": tensor(input_)}} for input_ in inputs]
+    users = sum("user_input" in spec or "constant_input" in spec for spec in specs)
     leaves = [LEAF] * len(results)
     call = {
         "inputs": [],
@@ -71,12 +71,12 @@ def document(
         "forward_arg_names": [f"x{place}" for place in range(users)] if in_spec is None else None,
     }
     graph = {
-        "inputs": [tensor(one) if isinstance(one, str) else one for one in inputs], "outputs": results, "nodes": nodes,
+        "inputs": [tensor(input_) if isinstance(input_, str) else input_ for input_ in inputs], "outputs": results, "nodes": nodes,
         "tensor_values": values or {}, "sym_int_values": {}, "sym_bool_values": {},
     }  # fmt: skip
     signature = {
         "input_specs": specs,
-        "output_specs": output_specs or [{"user_output": {"arg": one}} for one in results],
+        "output_specs": output_specs or [{"user_output": {"arg": result}} for result in results],
     }
     module = {"graph": graph, "signature": signature, "module_call_graph": [{"fqn": "", "signature": call}]}
     return {
@@ -89,16 +89,16 @@ def saved(values: dict[str, list[float]]) -> bytes:
     """An archive of torch.save with a dictionary of float32 tensors of one dimension."""
     pickled = b"\x80\x02}("
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         for place, (name, numbers) in enumerate(values.items()):
             key, count = str(place), len(numbers)
             pickled += b"X" + struct.pack("<I", len(name)) + name.encode()
             pickled += b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\n"
             pickled += b"X" + struct.pack("<I", len(key)) + key.encode() + b"X\x03\x00\x00\x00cpu" + b"K" + bytes([count]) + b"tQ"
             pickled += b"K\x00(K" + bytes([count]) + b"t(K\x01t\x89ccollections\nOrderedDict\n)RtR"
-            made.writestr(f"archive/data/{place}", struct.pack(f"<{count}f", *numbers))
-        made.writestr("archive/data.pkl", pickled + b"u.")
-        made.writestr("archive/version", "3\n")
+            result.writestr(f"archive/data/{place}", struct.pack(f"<{count}f", *numbers))
+        result.writestr("archive/data.pkl", pickled + b"u.")
+        result.writestr("archive/version", "3\n")
     return stream.getvalue()
 
 
@@ -108,13 +108,13 @@ def archive(
 ) -> bytes:  # fmt: skip
     """The bytes of an archive in the layout of 2.1 to 2.7."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with zipfile.ZipFile(stream, "w") as result:
         data = program if isinstance(program, bytes) else json.dumps(program).encode()
-        made.writestr("serialized_exported_program.json", data)
-        made.writestr("serialized_state_dict.pt", saved(state or {}))
-        made.writestr("serialized_constants.pt", saved(constants or {}))
-        made.writestr("serialized_example_inputs.pt", saved({}) if samples else b"")
-        made.writestr("version", "8.2")
+        result.writestr("serialized_exported_program.json", data)
+        result.writestr("serialized_state_dict.pt", saved(state or {}))
+        result.writestr("serialized_constants.pt", saved(constants or {}))
+        result.writestr("serialized_example_inputs.pt", saved({}) if samples else b"")
+        result.writestr("version", "8.2")
     return stream.getvalue()
 
 

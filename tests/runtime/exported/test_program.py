@@ -43,10 +43,10 @@ def test_wrong_arguments_are_a_type_error(args: tuple[object, ...], words: dict[
 def test_arguments_without_a_kind_are_given_by_name() -> None:
     """As 2.1 to 2.6 write them."""
     call = node("torch.ops.aten.sub.Tensor", "y", self="x", other="z", alpha={"as_int": 2})
-    for one in call["inputs"]:
-        del one["kind"]
-    found = module(document(["x", "z"], [call], ["y"])).forward(ONES, ONES * 3)
-    assert found.tolist() == [-5, -5, -5]
+    for input_ in call["inputs"]:
+        del input_["kind"]
+    result = module(document(["x", "z"], [call], ["y"])).forward(ONES, ONES * 3)
+    assert result.tolist() == [-5, -5, -5]
 
 
 def test_a_number_may_be_the_first_argument_of_an_operator_of_tensors() -> None:
@@ -60,8 +60,8 @@ def test_parameters_require_gradients_of_results_also_by_name() -> None:
     from torch_compat.runtime.tensor import Tensor  # noqa: PLC0415 - as above
 
     weight = Tensor(np.ones((2, 3), np.float32), requires_grad=True)
-    found = resolve("aten::linear")(Tensor(ONES), weight=weight)
-    assert found.requires_grad
+    result = resolve("aten::linear")(Tensor(ONES), weight=weight)
+    assert result.requires_grad
     assert not resolve("aten::linear")(Tensor(ONES), weight=Tensor(weight.array)).requires_grad
 
 
@@ -73,12 +73,12 @@ def test_buffers_that_a_call_changes_stay_changed_and_are_the_result() -> None:
         input_specs=[buffer, {"user_input": {"arg": tensor("x")}}],
         output_specs=[mutated, {"user_output": {"arg": tensor("y")}}], out_spec=json.dumps([1, LEAF]),
     )  # fmt: skip
-    made = module(program, {"total": [1.0, 2.0, 3.0]})
-    first = made.forward(ONES)
+    result = module(program, {"total": [1.0, 2.0, 3.0]})
+    first = result.forward(ONES)
     assert first.tolist() == [2, 3, 4]
-    made.forward(ONES)
+    result.forward(ONES)
     assert first.tolist() == [3, 4, 5], "the result is the buffer itself"
-    assert made.state()["total"].tolist() == [3, 4, 5]
+    assert result.state()["total"].tolist() == [3, 4, 5]
 
 
 def test_inputs_that_a_call_changes_are_changed() -> None:
@@ -87,9 +87,9 @@ def test_inputs_that_a_call_changes_are_changed() -> None:
         ["x"], [ADD], ["y", "y"], output_specs=[mutated, {"user_output": {"arg": tensor("y")}}], out_spec=json.dumps([1, LEAF])
     )
     given = np.zeros(3, np.float32)
-    found = module(program).forward(given)
+    result = module(program).forward(given)
     assert given.tolist() == [1, 1, 1]
-    assert found is given
+    assert result is given
 
 
 def test_trees_of_arguments_and_results() -> None:
@@ -99,10 +99,10 @@ def test_trees_of_arguments_and_results() -> None:
         in_spec=arguments(tree("builtins.dict", ["left", "right"], LEAF, LEAF), scale=LEAF),
         out_spec=json.dumps([1, tree("builtins.dict", ["sum", "rest"], LEAF, tree("builtins.list", None, LEAF, pair))]),
     )  # fmt: skip
-    found = module(program).forward({"right": ONES * 2, "left": ONES}, ONES * 3)
-    assert found["sum"].tolist() == [4, 4, 4]
-    assert found["rest"][0].tolist() == [2, 2, 2]
-    assert found["rest"][1] == (None, 7)
+    result = module(program).forward({"right": ONES * 2, "left": ONES}, ONES * 3)
+    assert result["sum"].tolist() == [4, 4, 4]
+    assert result["rest"][0].tolist() == [2, 2, 2]
+    assert result["rest"][1] == (None, 7)
     with pytest.raises(Raised) as caught:
         module(program).forward({"left": ONES}, ONES)
     assert caught.value.code == "KeyError"
@@ -127,14 +127,14 @@ DYNAMIC = {
 )
 def test_calling_the_module_checks_sizes_as_the_hook_of_a_release_does(x: tuple[int, ...], z: int, said: str | None) -> None:
     program = document(["x", "z"], [], ["x", "z"], **DYNAMIC)  # type: ignore[arg-type]
-    made = module(program, horizon="reference@2.6.0")
+    result = module(program, horizon="reference@2.6.0")
     given = np.ones(x, np.float32), np.ones(z, np.float32)
-    made.forward(*given)  # which no release before 2.9 checks
+    result.forward(*given)  # which no release before 2.9 checks
     if said is None:
-        made(*given)
+        result(*given)
         return
     with pytest.raises(Raised, match=said) as caught:
-        made(*given)
+        result(*given)
     assert caught.value.code == "RuntimeError"
 
 
@@ -151,21 +151,21 @@ def test_since_2_9_forward_checks_the_same_where_there_are_sample_inputs(x: tupl
     program = document(["x", "z"], [], ["x", "z"], **DYNAMIC)  # type: ignore[arg-type]
     given = np.ones(x, np.float32), np.ones(z, np.float32)
     module(program, horizon="reference@2.9.1").forward(*given)
-    made = module(program, horizon="reference@2.9.1", samples=True)
+    result = module(program, horizon="reference@2.9.1", samples=True)
     if said is None:
-        made.forward(*given)
+        result.forward(*given)
         return
     with pytest.raises(Raised, match=f"Guard failed: {said}") as caught:
-        made.forward(*given)
+        result.forward(*given)
     assert caught.value.code == "AssertionError"
 
 
 def test_guards_of_the_program_are_evaluated() -> None:
     program = document(["x"], [], ["x"], values={"x": sizes("s0")}, guards_code=["L['x0'].size()[0] % 2 == 0"])
-    made = module(program, horizon="reference@2.13.0", samples=True)
-    made.forward(np.ones(4, np.float32))
+    result = module(program, horizon="reference@2.13.0", samples=True)
+    result.forward(np.ones(4, np.float32))
     with pytest.raises(Raised, match=r"x0\.size"):
-        made.forward(ONES)
+        result.forward(ONES)
 
 
 @pytest.mark.parametrize(("horizon", "count"), [("reference@2.13.0", 3), ("reference@2.14.0", 4), ("reference@2.15.0", 4)])
@@ -179,9 +179,9 @@ def test_attention_of_a_query_of_nan_in_three_dimensions_is_0_since_2_14(horizon
     call = node("torch.ops.aten.scaled_dot_product_attention.default", "y", "q", "k", "k")
     query = np.ones((1, 2, 4), np.float32)
     query[0, 0, 1] = np.nan
-    found = module(document(["q", "k"], [call], ["y"]), horizon=horizon).forward(query, np.ones((1, 2, 4), np.float32))
-    assert np.isnan(found[0, 0]).all() == nan
-    assert nan or not found[0, 0].any()
+    result = module(document(["q", "k"], [call], ["y"]), horizon=horizon).forward(query, np.ones((1, 2, 4), np.float32))
+    assert np.isnan(result[0, 0]).all() == nan
+    assert nan or not result[0, 0].any()
 
 
 def test_a_higher_order_operator_runs_the_graph_that_it_chooses() -> None:
@@ -198,16 +198,16 @@ def test_a_higher_order_operator_runs_the_graph_that_it_chooses() -> None:
         "torch.ops.higher_order.cond", [{"as_tensors": [{"name": "y"}]}], "p", branch("torch.ops.aten.add.Tensor"),
         branch("torch.ops.aten.mul.Tensor"), {"as_tensors": [{"name": "x"}]},
     )  # fmt: skip
-    made = module(document(["p", "x"], [call], ["y"]))
-    assert made.forward(np.array(True), ONES * 3).tolist() == [5, 5, 5]
-    assert made.forward(np.array(False), ONES * 3).tolist() == [6, 6, 6]
+    result = module(document(["p", "x"], [call], ["y"]))
+    assert result.forward(np.array(True), ONES * 3).tolist() == [5, 5, 5]
+    assert result.forward(np.array(False), ONES * 3).tolist() == [6, 6, 6]
 
 
 def test_what_is_missing_is_named() -> None:
-    made = module(document(["x"], [node("torch.ops.my.twice.default", "y", "x")], ["y"]))
-    assert made.program.missing == {"torch.ops.my.twice.default"}
+    result = module(document(["x"], [node("torch.ops.my.twice.default", "y", "x")], ["y"]))
+    assert result.program.missing == {"torch.ops.my.twice.default"}
     with pytest.raises(Unsupported, match="my::twice"):
-        made.forward(ONES)
+        result.forward(ONES)
     with pytest.raises(Refused, match="my::twice"):
         module(document(["x"], [node("torch.ops.my.twice.default", "y", "x")], ["y"]), horizon="reference@2.6.0")
 
@@ -257,14 +257,14 @@ def test_a_loop_without_a_round_as_each_release_ends_it(horizon: str, ended: str
         "torch.ops.higher_order.while_loop", [{"as_tensors": [{"name": "y"}]}], graph({"as_bool": False}), graph(tensor("a")),
         {"as_tensors": [{"name": "x"}]}, {"as_tensors": []},
     )  # fmt: skip
-    made = module(document(["x"], [call], ["y"]), horizon=f"reference@{horizon}")
+    product = module(document(["x"], [call], ["y"]), horizon=f"reference@{horizon}")
     if ended == "raises":
         with pytest.raises(Raised, match="carried_inputs must be a tuple"):
-            made.forward(ONES)
+            product.forward(ONES)
         return
-    found = made.forward(ONES)
-    assert found.tolist() == [1, 1, 1]
-    assert np.shares_memory(found, ONES) == (ended == "itself")
+    result = product.forward(ONES)
+    assert result.tolist() == [1, 1, 1]
+    assert np.shares_memory(result, ONES) == (ended == "itself")
 
 
 @pytest.mark.parametrize(("horizon", "ended"), [("2.6.0", "computes"), ("2.7.1", "raises"), ("2.15.0", "raises")])
@@ -275,12 +275,12 @@ def test_a_scan_of_2_6_is_not_run_since_2_7(horizon: str, ended: str) -> None:
         "torch.ops.higher_order.scan", [{"as_tensors": [{"name": "y"}, {"name": "z"}]}], graph, {"as_tensors": [{"name": "x"}]},
         {"as_tensors": [{"name": "x"}]}, {"as_int": 0}, {"as_bool": False}, {"as_tensors": []},
     )  # fmt: skip
-    made = module(document(["x"], [call], ["z"]), horizon=f"reference@{horizon}")
+    result = module(document(["x"], [call], ["z"]), horizon=f"reference@{horizon}")
     if ended == "raises":
         with pytest.raises(Raised, match="takes 5 positional arguments but 7 were given"):
-            made.forward(ONES)
+            result.forward(ONES)
         return
-    assert made.forward(ONES).tolist() == [1, 1, 1]
+    assert result.forward(ONES).tolist() == [1, 1, 1]
 
 
 def test_a_loop_without_end_costs_its_steps_and_no_more() -> None:
@@ -294,9 +294,9 @@ def test_a_loop_without_end_costs_its_steps_and_no_more() -> None:
         "torch.ops.higher_order.while_loop", [{"as_tensors": [{"name": "y"}]}], graph([], {"as_bool": True}), graph([], tensor("a")),
         {"as_tensors": [{"name": "x"}]}, {"as_tensors": []},
     )  # fmt: skip
-    made = load(archive(document(["x"], [call], ["y"])), limits=LIMITS._replace(steps=10_000))
+    result = load(archive(document(["x"], [call], ["y"])), limits=LIMITS._replace(steps=10_000))
     with pytest.raises(Exhausted, match="steps"):
-        made.forward(ONES)
+        result.forward(ONES)
 
 
 @pytest.mark.parametrize("major", [0, 8])

@@ -26,11 +26,11 @@ FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 )
 def test_it_loads_with_the_state_of_its_writer_and_its_calls_end_alike(release: str, recipe: str) -> None:
     folder = FIXTURES / f"torch-{release}"
-    (entry,) = [one for one in read_manifest(folder / "manifest.jsonl").fixtures if one.recipe == recipe]
-    found = perform(folder / entry.file, "export", entry.calls, f"reference@{release}")
-    assert "error" not in found
-    assert names(found["state"]) == names(entry.golden["state"])
-    assert [set(call["first"]) for call in found["calls"]] == [set(call["first"]) for call in entry.golden["calls"]]
+    (entry,) = [fixture for fixture in read_manifest(folder / "manifest.jsonl").fixtures if fixture.recipe == recipe]
+    result = perform(folder / entry.file, "export", entry.calls, f"reference@{release}")
+    assert "error" not in result
+    assert names(result["state"]) == names(entry.golden["state"])
+    assert [set(call["first"]) for call in result["calls"]] == [set(call["first"]) for call in entry.golden["calls"]]
 
 
 def names(state: object) -> list[str]:

@@ -12,23 +12,23 @@ from torch_compat.runtime.exported.trees import flatten, read_tree, unflatten
 from torch_compat.runtime.values import NamedTupleValue
 
 
-def read(found: object) -> object:
-    return read_tree(json.dumps([1, found]), "here", {"m.Point": ("x", "y")})
+def read(value: object) -> object:
+    return read_tree(json.dumps([1, value]), "here", {"m.Point": ("x", "y")})
 
 
 def test_a_value_is_taken_apart_and_put_together_again() -> None:
-    made = read(tree("builtins.dict", ["b", "a"], LEAF, tree("builtins.list", None, LEAF, tree("builtins.tuple", None, LEAF))))
+    result = read(tree("builtins.dict", ["b", "a"], LEAF, tree("builtins.list", None, LEAF, tree("builtins.tuple", None, LEAF))))
     value = {"a": [2, (3,)], "b": 1}
-    leaves = list(flatten(made, value))  # type: ignore[arg-type]
+    leaves = list(flatten(result, value))  # type: ignore[arg-type]
     assert leaves == [("['b']", 1), ("['a'][0]", 2), ("['a'][1][0]", 3)]
-    assert unflatten(made, iter([1, 2, 3])) == value  # type: ignore[arg-type]
+    assert unflatten(result, iter([1, 2, 3])) == value  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [{}, {"a": [1]}, {"a": 1}, {"a": [1, 2], "b": 1, "c": 2}, 7, None])
 def test_a_value_of_another_form_is_an_error_of_the_call(value: object) -> None:
-    made = read(tree("builtins.dict", ["b", "a"], LEAF, tree("builtins.list", None, LEAF, tree("builtins.tuple", None, LEAF))))
+    result = read(tree("builtins.dict", ["b", "a"], LEAF, tree("builtins.list", None, LEAF, tree("builtins.tuple", None, LEAF))))
     with pytest.raises(Raised) as caught:
-        list(flatten(made, value))  # type: ignore[arg-type]
+        list(flatten(result, value))  # type: ignore[arg-type]
     assert caught.value.code in {"KeyError", "IndexError", "TypeError"}
 
 
@@ -41,10 +41,10 @@ def test_a_value_of_another_form_is_an_error_of_the_call(value: object) -> None:
     ],
 )
 def test_named_tuples_in_the_three_ways_in_which_releases_write_them(context: str, name: str, fields: tuple[str, ...]) -> None:
-    made = read({"type": "collections.namedtuple", "context": context, "children_spec": [LEAF, LEAF]})
-    found = unflatten(made, iter([1, 2]))  # type: ignore[arg-type]
-    assert isinstance(found, NamedTupleValue)
-    assert (tuple(found), found.qualified_name, found.fields) == ((1, 2), name, fields)
+    result = read({"type": "collections.namedtuple", "context": context, "children_spec": [LEAF, LEAF]})
+    value = unflatten(result, iter([1, 2]))  # type: ignore[arg-type]
+    assert isinstance(value, NamedTupleValue)
+    assert (tuple(value), value.qualified_name, value.fields) == ((1, 2), name, fields)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_what_is_no_tree_is_refused(found: object) -> None:
 
 
 def test_a_tree_that_is_nested_too_deeply_is_refused() -> None:
-    found = LEAF
+    result = LEAF
     for _ in range(100):
-        found = tree("builtins.tuple", None, found)
+        result = tree("builtins.tuple", None, result)
     with pytest.raises(Corrupt, match="nested deeper"):
-        read(found)
+        read(result)
     with pytest.raises(Corrupt):
         read_tree("[" * 100_000, "here", {})
 

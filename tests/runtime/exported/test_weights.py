@@ -25,11 +25,11 @@ META: dict[str, Any] = {
 
 @pytest.mark.parametrize("release", ["2.1.2", "2.2.2", "2.3.1", "2.5.1", "2.8.0", "2.9.1", "2.15.0"])
 def test_every_layout_holds_the_same_weights(release: str) -> None:
-    made = load(FIXTURES / f"torch-{release}" / "export_conv_linear.pt2")
-    state = made.state()
-    found = {name.removeprefix("L__self___"): value for name, value in state.items()}
-    assert found["conv.weight"].tolist() == [[[-0.1875, -0.0625]], [[0.0625, 0.1875]]]
-    assert found["linear.bias"].tolist() == [-0.75]
+    result = load(FIXTURES / f"torch-{release}" / "export_conv_linear.pt2")
+    state = result.state()
+    results = {name.removeprefix("L__self___"): value for name, value in state.items()}
+    assert results["conv.weight"].tolist() == [[[-0.1875, -0.0625]], [[0.0625, 0.1875]]]
+    assert results["linear.bias"].tolist() == [-0.75]
 
 
 def pt2(entry: dict[str, Any], data: bytes = struct.pack("<4f", 1, 2, 3, 4), *, records: dict[str, bytes] | None = None) -> bytes:
@@ -42,16 +42,16 @@ def pt2(entry: dict[str, Any], data: bytes = struct.pack("<4f", 1, 2, 3, 4), *, 
         input_specs=[buffer, {"user_input": {"arg": tensor("x")}}],
     )
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        made.writestr("m/archive_format", "pt2")
-        made.writestr("m/archive_version", "0")
-        made.writestr("m/.data/version", "6")
-        made.writestr("m/models/model.json", json.dumps(program))
-        made.writestr("m/data/weights/weight_0", data)
-        made.writestr("m/data/weights/model_weights_config.json", json.dumps({"config": {"table": entry}}))
-        made.writestr("m/data/constants/model_constants_config.json", json.dumps({"config": {}}))
+    with zipfile.ZipFile(stream, "w") as result:
+        result.writestr("m/archive_format", "pt2")
+        result.writestr("m/archive_version", "0")
+        result.writestr("m/.data/version", "6")
+        result.writestr("m/models/model.json", json.dumps(program))
+        result.writestr("m/data/weights/weight_0", data)
+        result.writestr("m/data/weights/model_weights_config.json", json.dumps({"config": {"table": entry}}))
+        result.writestr("m/data/constants/model_constants_config.json", json.dumps({"config": {}}))
         for name, content in (records or {}).items():
-            made.writestr(f"m/{name}", content)
+            result.writestr(f"m/{name}", content)
     return stream.getvalue()
 
 
@@ -62,8 +62,8 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_weight_is_a_view_of_its_record() -> None:
-    made = load(pt2(entry(meta={"sizes": [{"as_int": 2}], "strides": [{"as_int": 2}], "storage_offset": {"as_int": 1}})))
-    assert made.state()["table"].tolist() == [2, 4]
+    result = load(pt2(entry(meta={"sizes": [{"as_int": 2}], "strides": [{"as_int": 2}], "storage_offset": {"as_int": 1}})))
+    assert result.state()["table"].tolist() == [2, 4]
 
 
 def test_a_record_of_no_bytes_stands_for_zeros() -> None:
@@ -102,5 +102,5 @@ def test_a_constant_of_a_custom_class_is_named() -> None:
 
 
 def test_weights_of_torch_save_in_the_archive() -> None:
-    made = load(pt2(entry(), records={"data/weights/model.pt": saved({"table": [5.0, 6.0, 7.0]})}))
-    assert made.forward(np.ones(3, np.float32)).tolist() == [6, 7, 8]
+    result = load(pt2(entry(), records={"data/weights/model.pt": saved({"table": [5.0, 6.0, 7.0]})}))
+    assert result.forward(np.ones(3, np.float32)).tolist() == [6, 7, 8]

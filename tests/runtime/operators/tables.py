@@ -31,11 +31,11 @@ def shown(value: Any) -> str:
     """A result as ``dtype[shape][values]``; float32 with as many digits as they need."""
     if isinstance(value, Tensor):
         if value.array.dtype.kind in "fV":
-            numbers = [float(f"{float(one):.6g}") for one in value.array.reshape(-1)]
+            numbers = [float(f"{float(item):.6g}") for item in value.array.reshape(-1)]
             return f"{value.dtype.name}{list(value.shape)}{numbers}"
         return f"{value.dtype.name}{list(value.shape)}{value.array.reshape(-1).tolist()}"
     if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(shown(one) for one in value) + ")"
+        return "(" + ", ".join(shown(item) for item in value) + ")"
     return repr(value)
 
 
@@ -54,12 +54,12 @@ def digests(calls: Mapping[str, Callable[[], tuple[Any, ...]]], at: str, expecte
     Parameters:
         calls: arguments by the name of the operator, which may be followed by words.
     """
-    found = []
+    results = []
     for (name, given), digest in zip(calls.items(), expected, strict=True):
         if digest == "-":
-            found.append("-")
+            results.append("-")
             continue
-        arguments = [Tensor(one) if isinstance(one, np.ndarray) else one for one in given()]  # as they lie in memory
+        arguments = [Tensor(item) if isinstance(item, np.ndarray) else item for item in given()]  # as they lie in memory
         result = resolve(f"aten::{name.split()[0]}", Release(at))(*arguments).array
-        found.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8])
-    return found
+        results.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8])
+    return results

@@ -27,8 +27,10 @@ def called(name: str, *given: Any, at: str = NEWEST, **words: Any) -> Any:
     return resolve(f"aten::{name}", Release(at))(*map(tensor, given), **{word: tensor(value) for word, value in words.items()})
 
 
-def close(found: Tensor, expected: Any) -> None:
-    assert found.array.tolist() == pytest.approx(expected) if np.ndim(expected) < 2 else np.allclose(found.array, expected, 1e-12)
+def close(tensor: Tensor, expected: Any) -> None:
+    assert (
+        tensor.array.tolist() == pytest.approx(expected) if np.ndim(expected) < 2 else np.allclose(tensor.array, expected, 1e-12)
+    )
 
 
 def test_factors_lie_column_by_column_and_pivots_count_from_one() -> None:
@@ -40,24 +42,24 @@ def test_factors_lie_column_by_column_and_pivots_count_from_one() -> None:
 
 
 def test_the_permutation_times_the_factors_is_the_matrix() -> None:
-    p, lower, upper = (one.array for one in called("linalg_lu", A))
+    p, lower, upper = (tensor.array for tensor in called("linalg_lu", A))
     assert p.tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     assert np.array_equal(p @ lower @ upper, A)
-    assert [one.array.shape for one in called("linalg_lu", np.zeros((2, 4, 3)))] == [(2, 4, 4), (2, 4, 3), (2, 3, 3)]
-    again = called("lu_unpack", *(one.array for one in called("linalg_lu_factor", A)))
-    assert [one.array.tolist() for one in again] == [p.tolist(), lower.tolist(), upper.tolist()]
+    assert [tensor.array.shape for tensor in called("linalg_lu", np.zeros((2, 4, 3)))] == [(2, 4, 4), (2, 4, 3), (2, 3, 3)]
+    again = called("lu_unpack", *(tensor.array for tensor in called("linalg_lu_factor", A)))
+    assert [tensor.array.tolist() for tensor in again] == [p.tolist(), lower.tolist(), upper.tolist()]
 
 
 def test_what_is_not_unpacked_has_no_elements_from_1_12_on() -> None:
-    lu, pivots = (one.array for one in called("linalg_lu_factor", A))
-    assert [one.shape for one in called("lu_unpack", lu, pivots, False, True)] == [(3, 3), (0,), (0,)]
+    lu, pivots = (tensor.array for tensor in called("linalg_lu_factor", A))
+    assert [item.shape for item in called("lu_unpack", lu, pivots, False, True)] == [(3, 3), (0,), (0,)]
     with pytest.raises(Unsupported):
         called("lu_unpack", lu, pivots, False, True, at="1.11.0")
 
 
 def test_a_zero_pivot_is_counted_and_refused() -> None:
     nothing = np.zeros((2, 2))
-    assert [one.array.tolist() for one in called("linalg_lu_factor_ex", nothing)[1:]] == [[1, 2], 1]
+    assert [tensor.array.tolist() for tensor in called("linalg_lu_factor_ex", nothing)[1:]] == [[1, 2], 1]
     for name in ("linalg_lu_factor", "linalg_lu_factor_ex", "linalg_inv_ex"):
         words: dict[str, Any] = {"check_errors": True} if name.endswith("_ex") else {}
         with pytest.raises(Raised, match="zero"):
@@ -78,18 +80,18 @@ def test_pivots_that_roundings_decide_are_not_chosen() -> None:
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("adjoint", [True, False])
 def test_systems_are_solved_by_factors(left: bool, adjoint: bool) -> None:
-    lu, pivots = (one.array for one in called("linalg_lu_factor", A))
+    lu, pivots = (item.array for item in called("linalg_lu_factor", A))
     right = B if left else B.T.copy()
-    found = called("linalg_lu_solve", lu, pivots, right, left=left, adjoint=adjoint)
+    tensor = called("linalg_lu_solve", lu, pivots, right, left=left, adjoint=adjoint)
     matrix = A.T if adjoint else A
-    assert np.allclose(matrix @ found.array if left else found.array @ matrix, right, 1e-12)
-    assert found.strides == ((1, 3) if left else (3, 1))
+    assert np.allclose(matrix @ tensor.array if left else tensor.array @ matrix, right, 1e-12)
+    assert tensor.strides == ((1, 3) if left else (3, 1))
 
 
 def test_a_triangular_system_is_solved_in_the_type_of_its_triangle() -> None:
-    found = called("linalg_solve_triangular", A, B, upper=True)
-    close(found, [[-0.5, -0.16666666666666674], [-0.5, -0.6666666666666666], [2.5, 3.0]])
-    assert found.strides == (1, 3)
+    result = called("linalg_solve_triangular", A, B, upper=True)
+    close(result, [[-0.5, -0.16666666666666674], [-0.5, -0.6666666666666666], [2.5, 3.0]])
+    assert result.strides == (1, 3)
     assert called("linalg_solve_triangular", A, B.astype(np.float32), upper=True).dtype.name == "float64"
     right = called("linalg_solve_triangular", A, B.T.copy(), upper=False, left=False, unitriangular=True)
     assert np.allclose(right.array @ (np.tril(A, -1) + np.eye(3)), B.T)
@@ -104,8 +106,8 @@ def test_least_squares_give_what_their_driver_gives() -> None:
     close(left, [1.5])
     assert rank.array.item() == 2
     close(values, [9.525518091565106, 0.5143005806586444])
-    assert [one.shape for one in called("linalg_lstsq", B, right)] == [(2,), (0,), (), (0,)]
-    assert [one.shape for one in called("linalg_lstsq", B, right, driver="gels")] == [(2,), (1,), (0,), (0,)]
+    assert [item.shape for item in called("linalg_lstsq", B, right)] == [(2,), (0,), (), (0,)]
+    assert [item.shape for item in called("linalg_lstsq", B, right, driver="gels")] == [(2,), (1,), (0,), (0,)]
     assert called("linalg_lstsq", np.zeros((2, 4, 3)) + np.eye(4, 3), np.ones((2, 4, 2)))[0].strides == (8, 1, 4)
     with pytest.raises(Raised, match="driver"):
         called("linalg_lstsq", B, right, driver="other")
@@ -131,7 +133,7 @@ def test_reflections_are_those_of_lapack() -> None:
 
 @pytest.mark.parametrize(("release", "refused"), [("2.7.1", False), ("2.8.0", True)])
 def test_all_reflections_are_wanted_from_2_8_on(release: str, refused: bool) -> None:
-    factors, taus = (one.array for one in called("geqrf", B))
+    factors, taus = (tensor.array for tensor in called("geqrf", B))
     if refused:
         with pytest.raises(Raised, match="must be equal"):
             called("ormqr", factors, taus[:1], B, at=release)
@@ -149,9 +151,9 @@ def test_a_root_has_a_count_of_failures() -> None:
 
 @pytest.mark.parametrize("scale", [1e-9, 0.3, 40.0])
 def test_exponentials_of_turns_are_sines_and_cosines(scale: float) -> None:
-    found = called("matrix_exp", np.stack([np.array([[0.0, scale], [-scale, 0.0]]), np.zeros((2, 2))])).array
-    assert np.allclose(found[0], [[np.cos(scale), np.sin(scale)], [-np.sin(scale), np.cos(scale)]], 1e-12, 1e-13)
-    assert found[1].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    result = called("matrix_exp", np.stack([np.array([[0.0, scale], [-scale, 0.0]]), np.zeros((2, 2))])).array
+    assert np.allclose(result[0], [[np.cos(scale), np.sin(scale)], [-np.sin(scale), np.cos(scale)]], 1e-12, 1e-13)
+    assert result[1].tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_numbers_of_matrices() -> None:
@@ -175,8 +177,8 @@ def test_products_and_powers_of_vectors() -> None:
 
 def test_tensors_are_matrices_in_disguise() -> None:
     matrix = np.arange(36.0).reshape(6, 6) + 40 * np.eye(6)
-    found = called("linalg_tensorinv", matrix.reshape(2, 3, 6), 2)
-    assert (found.shape, np.allclose(found.array.reshape(6, 6) @ matrix, np.eye(6))) == ((6, 2, 3), True)
+    tensor = called("linalg_tensorinv", matrix.reshape(2, 3, 6), 2)
+    assert (tensor.shape, np.allclose(tensor.array.reshape(6, 6) @ matrix, np.eye(6))) == ((6, 2, 3), True)
     solved = called("linalg_tensorsolve", matrix.reshape(2, 3, 6), np.ones((2, 3))).array
     assert np.allclose(matrix @ solved, 1)
 
@@ -193,8 +195,8 @@ def test_old_least_squares_keep_what_is_left_below() -> None:
 
 
 def test_frequencies() -> None:
-    found = called("fft_fftfreq", 5, 0.5)
-    assert (found.array.tolist(), found.dtype.name) == (pytest.approx([0.0, 0.4, 0.8, -0.8, -0.4]), "float32")
+    tensor = called("fft_fftfreq", 5, 0.5)
+    assert (tensor.array.tolist(), tensor.dtype.name) == (pytest.approx([0.0, 0.4, 0.8, -0.8, -0.4]), "float32")
     assert called("fft_fftfreq", 4).array.tolist() == [0.0, 0.25, -0.5, -0.25]
     assert called("fft_rfftfreq", 5, 0.5).array.tolist() == pytest.approx([0.0, 0.4, 0.8])
     assert called("fft_hfft2", np.array([[1 + 1j, 2], [3, 4]])).array.tolist() == [[10.0, -2.0], [-4.0, 0.0]]
@@ -241,13 +243,13 @@ HIGH = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], np.float32)
     ],
 )
 def test_results_lie_column_by_column(name: str, given: tuple[Any, ...], strides: list[tuple[int, ...]], horizon: str) -> None:
-    found = called(name, *given, at=horizon)
-    assert [one.strides for one in (found if isinstance(found, tuple) else (found,))] == strides
+    result = called(name, *given, at=horizon)
+    assert [item.strides for item in (result if isinstance(result, tuple) else (result,))] == strides
 
 
 def test_the_triangular_factor_lies_row_by_row_up_to_1_8() -> None:
     for name in ("qr", "linalg_qr"):
-        assert [[one.strides for one in called(name, HIGH, at=at)] for at in ("1.8.1", "1.9.1")] == [
+        assert [[item.strides for item in called(name, HIGH, at=at)] for at in ("1.8.1", "1.9.1")] == [
             [(1, 3), (2, 1)],
             [(1, 3), (1, 2)],
         ]
@@ -257,15 +259,15 @@ def test_the_triangular_factor_lies_row_by_row_up_to_1_8() -> None:
 def test_a_system_is_solved_by_substitution_in_its_cholesky_factor(upper: bool) -> None:
     """As 1.2.0, 1.8.1, 1.13.1 and 2.15.0, without rounding errors; the product of the factors is ill-conditioned."""
     right, root = np.array([[3.0, -2.5], [-2.5, -0.5]]), np.array([[-1.0, -2.5], [0.0, 0.25]])
-    found = called("cholesky_solve", right, root if upper else root.T.copy(), upper)
-    assert found.array.tolist() == [[403.0, -232.5], [-160.0, 92.0]]
+    tensor = called("cholesky_solve", right, root if upper else root.T.copy(), upper)
+    assert tensor.array.tolist() == [[403.0, -232.5], [-160.0, 92.0]]
 
 
 @pytest.mark.parametrize("transpose", [True, False])
 def test_a_lower_triangle_is_solved_from_its_first_row(transpose: bool) -> None:
     triangle = np.array([[1e-20, 0.0], [1.0, 1.0]])
-    found, _ = called("triangular_solve", np.array([[1.0], [1.0]]), triangle, False, transpose)
-    assert found.array.tolist() == ([[0.0], [1.0]] if transpose else [[1e20], [-1e20]])
+    tensor, _ = called("triangular_solve", np.array([[1.0], [1.0]]), triangle, False, transpose)
+    assert tensor.array.tolist() == ([[0.0], [1.0]] if transpose else [[1e20], [-1e20]])
 
 
 @pytest.mark.parametrize(

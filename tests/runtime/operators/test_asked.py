@@ -28,7 +28,7 @@ def array(values: Any, dtype: Any = np.float32) -> Tensor:
 
 def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return value.array.tolist() if isinstance(value, Tensor) else value
 
 
@@ -57,8 +57,8 @@ def answer(horizon: str, name: str, *args: Any, **keywords: Any) -> Any:
 )
 def test_bounds_beyond_bytes(name: str, bounds: tuple[int, ...], before: Any, after: Any) -> None:
     """As 2.14.1 and 2.15.0 gave them."""
-    found = [answer(horizon, f"aten::{name}", array([4, 0], np.uint8), *bounds) for horizon in ("2.14.1", "2.15.0")]
-    assert found == [before, after]
+    results = [answer(horizon, f"aten::{name}", array([4, 0], np.uint8), *bounds) for horizon in ("2.14.1", "2.15.0")]
+    assert results == [before, after]
 
 
 ASKED: list[tuple[str, str, str, Any, Any, tuple[Any, ...]]] = [
@@ -94,7 +94,7 @@ ASKED: list[tuple[str, str, str, Any, Any, tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "old", "new", "args"), ASKED, ids=lambda one: one if isinstance(one, str) else ""
+    ("name", "before", "after", "old", "new", "args"), ASKED, ids=lambda item: item if isinstance(item, str) else ""
 )
 def test_both_sides_of_a_change(name: str, before: str, after: str, old: Any, new: Any, args: tuple[Any, ...]) -> None:
     keywords = {"dim": 0, "keepdim": True} if name == "aten::aminmax" else {}
@@ -137,8 +137,8 @@ def test_complex_numbers_of_two_halves_are_not_modelled() -> None:
 def test_integers_of_covariances_overflow_as_they_are_summed() -> None:
     """As 2.13.0 and 2.15.0 gave it."""
     most = 9223372036854775807
-    found = answer("2.15.0", "aten::corrcoef", array([[-1, most], [most, 4]], np.int64))
-    assert found[0][1] == pytest.approx(-0.4472135901451111)
+    result = answer("2.15.0", "aten::corrcoef", array([[-1, most], [most, 4]], np.int64))
+    assert result[0][1] == pytest.approx(-0.4472135901451111)
 
 
 def test_in_1_13_weights_of_attention_are_asked_for_before_causality() -> None:
@@ -155,8 +155,8 @@ def test_of_two_lists_the_second_is_given_where_nan_decides_since_2_13() -> None
         assert answer("2.12.1", name, [0.25, 0.0, 3.0], [nan, -1.0]) == [0.25, 0.0, 3.0]
         assert math.isnan(answer("2.13.0", name, [0.25, 0.0, 3.0], [nan, -1.0])[0])
         for release in ("2.12.1", "2.13.0"):
-            one, other = [1], [1]
-            assert resolve(name, Release(release))(one, other) is other
+            item, other = [1], [1]
+            assert resolve(name, Release(release))(item, other) is other
     assert answer("2.13.0", "prim::min", [1.0], [1.0, nan]) == [1.0]
 
 
@@ -270,17 +270,17 @@ def worst_order(count: int) -> list[int]:
 
         def __gt__(self, other: Undecided) -> bool:
             if self.value is None and other.value is None:
-                one = self if self in last else other
-                one.value = len(decided)
-                decided.append(one)
+                item = self if self in last else other
+                item.value = len(decided)
+                decided.append(item)
             if self.value is None or other.value is None:
                 last[:] = [self if self.value is None else other]
                 return self.value is None
             return self.value > other.value
 
-    made = [Undecided() for _ in range(count)]
-    quickselect(list(range(count)), count - 1, lambda a, b: made[b] > made[a])
-    return [min(count if one.value is None else one.value, count - 3) for one in made]
+    results = [Undecided() for _ in range(count)]
+    quickselect(list(range(count)), count - 1, lambda a, b: results[b] > results[a])
+    return [min(count if item.value is None else item.value, count - 3) for item in results]
 
 
 def test_many_distinct_elements_are_sorted_whatever_table_found_them() -> None:
@@ -315,12 +315,12 @@ def test_a_mask_of_truths_is_one_of_numbers_since_2_1() -> None:
     """As 2.0.1 and 2.1.2 gave it: ``_scaled_dot_product_attention_math`` adds True as 1."""
     query, value = array(np.arange(6).reshape(1, 1, 2, 3) / 6), array(np.arange(4).reshape(1, 1, 2, 2))
     mask = array([[True, False], [True, False]], np.bool_)
-    found = [
+    results = [
         answer(horizon, "aten::_scaled_dot_product_attention_math", query, query, value, mask)[0][0][0]
         for horizon in ("2.0.1", "2.1.2")
     ]
-    assert found[0] == [[0.0, 1.0], [0.0, 1.0]]
-    assert np.array(found[1]) == pytest.approx(np.array([[0.5964928, 1.5964928], [0.7917657, 1.7917657]]), abs=1e-6)
+    assert results[0] == [[0.0, 1.0], [0.0, 1.0]]
+    assert np.array(results[1]) == pytest.approx(np.array([[0.5964928, 1.5964928], [0.7917657, 1.7917657]]), abs=1e-6)
 
 
 PERMUTED = Tensor(np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12)))
@@ -406,24 +406,24 @@ def test_remainders_of_doubles_up_to_1_1() -> None:
 def test_distinct_elements_in_the_order_of_a_hash_table(values: list[float], dtype: Any, expected: list[float]) -> None:
     """As 1.1.0, 1.5.1 and 2.1.2 gave them."""
     for release in ("1.5.1", "2.1.2"):
-        found = answer(release, "aten::_unique2", array(values, dtype), False, True, True)
-        np.testing.assert_array_equal(np.array(found[0]), np.array(expected))
-        assert found[2] == [0 if one != one else values.count(one) for one in expected]  # noqa: PLR0124
+        result = answer(release, "aten::_unique2", array(values, dtype), False, True, True)
+        np.testing.assert_array_equal(np.array(result[0]), np.array(expected))
+        assert result[2] == [0 if number != number else values.count(number) for number in expected]  # noqa: PLR0124
 
 
 def test_halves_are_hashed_by_their_bits() -> None:
     """As 2.1.2 gave float16, and 1.10.2 bfloat16: both zeros are kept."""
     assert answer("2.1.2", "aten::_unique", array([7, 0.25, 1, 3], np.float16), False)[0] == [1, 0.25, 3, 7]
-    found = answer("1.10.2", "aten::_unique2", array([0.5, 3, 0.0, -0.0, np.nan], BFLOAT16.array), False, True, True)
-    np.testing.assert_array_equal(found[0], [np.nan, 0.0, -0.0, 3, 0.5])
-    assert found[1:] == [[4, 3, 1, 2, 0], [0, 1, 1, 1, 1]]
+    result = answer("1.10.2", "aten::_unique2", array([0.5, 3, 0.0, -0.0, np.nan], BFLOAT16.array), False, True, True)
+    np.testing.assert_array_equal(result[0], [np.nan, 0.0, -0.0, 3, 0.5])
+    assert result[1:] == [[4, 3, 1, 2, 0], [0, 1, 1, 1, 1]]
 
 
 def test_std_sort_leaves_what_stands_behind_nan() -> None:
     """As 1.1.0 to 2.1.2 gave it."""
-    found = answer("1.5.1", "aten::_unique2", array([5.5, np.nan, 8, 1, 3, np.nan, np.nan, 0, 0, 7]), True, True, True)
-    np.testing.assert_array_equal(found[0], [0, 1, 3, 7, 8, np.nan, np.nan, np.nan, 5.5])
-    assert found[1:] == [[8, 0, 4, 1, 2, 0, 0, 0, 0, 3], [2, 1, 1, 1, 1, 0, 0, 0, 1]]
+    result = answer("1.5.1", "aten::_unique2", array([5.5, np.nan, 8, 1, 3, np.nan, np.nan, 0, 0, 7]), True, True, True)
+    np.testing.assert_array_equal(result[0], [0, 1, 3, 7, 8, np.nan, np.nan, np.nan, 5.5])
+    assert result[1:] == [[8, 0, 4, 1, 2, 0, 0, 0, 0, 3], [2, 1, 1, 1, 1, 0, 0, 0, 1]]
     assert answer("1.5.1", "aten::_unique2", array([*range(20), np.nan]), True) == NOT_MODELLED
 
 
@@ -505,7 +505,7 @@ def test_complex_quotients_that_are_not_rounded_up_to_1_7() -> None:
     given = array([1 + 2j, 3 - 1j, 0.5j], np.complex64)
     assert answer("1.7.1", "aten::floor_divide", given, 2) == [0.5 + 1j, 1.5 - 0.5j, 0.25j]
     assert answer("1.8.1", "aten::floor_divide", given, 2) == REFUSED
-    assert all(math.isnan(one.real) and math.isnan(one.imag) for one in answer("1.6.0", "aten::floor_divide", given, 0))
+    assert all(math.isnan(item.real) and math.isnan(item.imag) for item in answer("1.6.0", "aten::floor_divide", given, 0))
 
 
 GAPS = np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12))
@@ -648,18 +648,18 @@ def test_zeros_have_the_sign_of_the_one_that_is_found() -> None:
     many = array([0.0, -0.0, -0.0, 1.0, -0.0, -0.0, -0.0, -0.0, 1.0, 1.0, 0.0, 1.0, -0.0, 0.0, -0.0, 0.0, 0.0])
     distinct = answer("2.2.2", "aten::_unique2", many, True, True, False)
     assert (distinct[0], math.copysign(1, distinct[0][0])) == ([0.0, 1.0], -1)
-    assert distinct[1] == [int(one == 1) for one in many.array.tolist()]
+    assert distinct[1] == [int(item == 1) for item in many.array.tolist()]
 
 
 def test_a_deviation_that_is_written_into_complex_numbers_is_a_complex_root() -> None:
     """As 1.9.1 and 2.15.0 gave it."""
     for release in ("1.9.1", "2.15.0"):
         out = Tensor(np.zeros((), np.complex64))
-        found = answer(release, "aten::std", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
-        assert math.isnan(found.real)
-        assert math.isnan(found.imag)
-        found = answer(release, "aten::var", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
-        assert (math.isnan(found.real), found.imag) == (True, 0.0)
+        result = answer(release, "aten::std", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
+        assert math.isnan(result.real)
+        assert math.isnan(result.imag)
+        result = answer(release, "aten::var", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
+        assert (math.isnan(result.real), result.imag) == (True, 0.0)
 
 
 def test_the_mean_over_an_empty_input_is_not_a_number() -> None:
@@ -671,8 +671,8 @@ def test_the_mean_over_an_empty_input_is_not_a_number() -> None:
 def test_points_between_whole_numbers_are_rounded_before_they_are_cut() -> None:
     """As 1.6.0 and 1.13.1 gave them."""
     for release in ("1.6.0", "1.13.1"):
-        found = answer(release, "aten::linspace", 2.5, -2, 100, out=array([], np.uint8))
-        assert found[9:14] == [24, 27, 30, 32, 35]
+        result = answer(release, "aten::linspace", 2.5, -2, 100, out=array([], np.uint8))
+        assert result[9:14] == [24, 27, 30, 32, 35]
 
 
 @pytest.mark.parametrize(
@@ -687,8 +687,10 @@ def test_points_between_whole_numbers_are_rounded_before_they_are_cut() -> None:
 def test_glu_into_another_dtype(given: Any, out: Any, expected: list[Any]) -> None:
     """As 1.4.0, 1.5.1 and 1.6.0 gave it: 1.5 computes in the dtype that both have together."""
     values = [1, 2, 0.3, 0.7] if given is not np.int64 else [1, 2, 1, 2]
-    found = [answer(horizon, "aten::glu", array(values, given), 0, out=array([], out)) for horizon in ("1.4.0", "1.5.1", "1.6.0")]
-    assert [one if one.__class__ is str else one[0] for one in found] == expected
+    results = [
+        answer(horizon, "aten::glu", array(values, given), 0, out=array([], out)) for horizon in ("1.4.0", "1.5.1", "1.6.0")
+    ]
+    assert [item if item.__class__ is str else item[0] for item in results] == expected
 
 
 NAN = math.nan
@@ -708,11 +710,11 @@ def test_the_key_nan_among_others(keys: list[float], since_1_3: Any, since_1_6: 
     entries = {key: at for at, key in enumerate(keys)}
     assert answer("1.2.0", "aten::keys", entries) == NOT_MODELLED
     for horizon, expected in (("1.3.1", since_1_3), ("1.5.1", since_1_3), ("1.6.0", since_1_6)):
-        found = answer(horizon, "aten::keys", entries)
-        assert repr(found) == repr(expected)
+        result = answer(horizon, "aten::keys", entries)
+        assert repr(result) == repr(expected)
         if expected != NOT_MODELLED:
             values = answer(horizon, "aten::values", entries)
-            assert values == [next(at for at, one in enumerate(keys) if repr(one) == repr(key)) for key in expected]
+            assert values == [next(at for at, item in enumerate(keys) if repr(item) == repr(key)) for key in expected]
 
 
 @pytest.mark.parametrize(("horizon", "expected"), [("1.4.0", [0.5]), ("1.5.1", 0.5)])
@@ -767,18 +769,18 @@ def test_nan_between_bounds(name: str, given: Tensor, expected: list[float]) -> 
     """As 1.0.1, 1.2.0 and 1.4.0 gave it; 1.5.1 keeps NaN."""
     for horizon in ("1.0.1", "1.4.0", "1.5.1"):
         with np.errstate(all="ignore"):
-            found = (
+            result = (
                 resolve(f"aten::{name}", Release(horizon))(Tensor(given.array.copy(order="K")), -1.0, 7.0)
                 .array.reshape(-1)
                 .tolist()
             )
-        kept = [one if math.isnan(one) else min(one, 7.0) for one in given.array.reshape(-1).tolist()]
-        assert repr(found) == repr(expected if horizon != "1.5.1" else kept)
+        kept = [item if math.isnan(item) else min(item, 7.0) for item in given.array.reshape(-1).tolist()]
+        assert repr(result) == repr(expected if horizon != "1.5.1" else kept)
 
 
 @pytest.mark.parametrize(("horizon", "bounded"), [("1.0.1", False), ("1.5.1", False), ("1.11.0", False), ("2.0.1", True)])
 def test_a_cosine_with_epsilon_that_is_nan(horizon: str, bounded: bool) -> None:
     """As 1.5.1, 1.11.0 and 2.0.1 gave it: up to 1.11 NaN bounds nothing."""
-    found = answer(horizon, "aten::cosine_similarity", array([[3.0, 4.0]]), array([[3.0, 4.0]]), 1, math.nan)
-    assert (math.isnan(found[0])) is bounded
-    assert bounded or found == pytest.approx([1.0])
+    result = answer(horizon, "aten::cosine_similarity", array([[3.0, 4.0]]), array([[3.0, 4.0]]), 1, math.nan)
+    assert (math.isnan(result[0])) is bounded
+    assert bounded or result == pytest.approx([1.0])

@@ -17,22 +17,22 @@ Array = np.ndarray
 
 def looped(x: Array, w: Array, b: Array, groups: int, order: str) -> Array:
     """Without padding, with stride 1; of the order ``biased fused channels-first``, each 0 or 1."""
-    biased, fused, first = (one == "1" for one in order)
+    biased, fused, first = (entry == "1" for entry in order)
     outputs, each, height, width = w.shape
     rows, columns = x.shape[2] - height + 1, x.shape[3] - width + 1
-    made = np.zeros((x.shape[0], outputs, rows, columns), FLOAT)
+    result = np.zeros((x.shape[0], outputs, rows, columns), FLOAT)
     places = list(itertools.product(range(height), range(width)))
     steps = [(c, p) for p in places for c in range(each)] if first else [(c, p) for c in range(each) for p in places]
-    for at in np.ndindex(*made.shape):
+    for at in np.ndindex(*result.shape):
         batch, output, row, column = at
         total = b[output] if biased else FLOAT(0)
         for channel, (i, j) in steps:
-            one = float(x[batch, output // (outputs // groups) * each + channel, row + i, column + j]) * float(
+            item = float(x[batch, output // (outputs // groups) * each + channel, row + i, column + j]) * float(
                 w[output, channel, i, j]
             )
-            total = FLOAT(one + float(total)) if fused else FLOAT(FLOAT(one) + total)
-        made[at] = total if biased else FLOAT(total + b[output])
-    return made
+            total = FLOAT(item + float(total)) if fused else FLOAT(FLOAT(item) + total)
+        result[at] = total if biased else FLOAT(total + b[output])
+    return result
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def looped(x: Array, w: Array, b: Array, groups: int, order: str) -> Array:
 )  # fmt: skip
 def test_orders(shape: tuple[int, ...], weight: tuple[int, ...], groups: int, orders: dict[str, str]) -> None:
     random = np.random.default_rng(sum(shape) + sum(weight))
-    x, w, b = (random.normal(size=one).astype(FLOAT) for one in (shape, weight, weight[:1]))
+    x, w, b = (random.normal(size=item).astype(FLOAT) for item in (shape, weight, weight[:1]))
     for at, order in orders.items():
-        found = resolve("aten::conv2d", Release(at))(Tensor(x), Tensor(w), Tensor(b), [1, 1], [0, 0], [1, 1], groups).array
-        np.testing.assert_array_equal(found, looped(x, w, b, groups, order), err_msg=at)
+        result = resolve("aten::conv2d", Release(at))(Tensor(x), Tensor(w), Tensor(b), [1, 1], [0, 0], [1, 1], groups).array
+        np.testing.assert_array_equal(result, looped(x, w, b, groups, order), err_msg=at)
     ends = {order: looped(x, w, b, groups, order).tobytes() for order in set(orders.values())}
     assert len(set(ends.values())) == len(ends)  # the orders can be told apart
 
@@ -62,6 +62,6 @@ def test_orders(shape: tuple[int, ...], weight: tuple[int, ...], groups: int, or
 def test_other_sizes_are_summed_in_double_precision() -> None:
     random = np.random.default_rng(2)
     x, w = random.normal(size=(2, 20, 4, 4)).astype(FLOAT), random.normal(size=(4, 20, 3, 3)).astype(FLOAT)
-    found = resolve("aten::conv2d")(Tensor(x), Tensor(w)).array
+    result = resolve("aten::conv2d")(Tensor(x), Tensor(w)).array
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(float), (3, 3), axis=(2, 3))
-    np.testing.assert_array_equal(found, np.einsum("bchwij,ocij->bohw", windows, w.astype(float)).astype(FLOAT))
+    np.testing.assert_array_equal(result, np.einsum("bchwij,ocij->bohw", windows, w.astype(float)).astype(FLOAT))

@@ -19,8 +19,8 @@ def laid(shape: tuple[int, ...], *, reverse: bool = False) -> Tensor:
 
 
 def given(equation: str, at: str, *operands: Tensor) -> Tensor:
-    made: Tensor = resolve("aten::einsum", Release(at))(equation, list(operands))
-    return made
+    result: Tensor = resolve("aten::einsum", Release(at))(equation, list(operands))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_one_operand_of_which_nothing_is_summed_is_a_view(
     equation: str, shape: tuple[int, ...], strides: tuple[int, ...], at: str
 ) -> None:
     operand = laid(shape)
-    made = given(equation, at, operand)
-    assert owner(made.array) is owner(operand.array)
-    assert made is not operand
-    assert made.strides == strides
+    tensor = given(equation, at, operand)
+    assert owner(tensor.array) is owner(operand.array)
+    assert tensor is not operand
+    assert tensor.strides == strides
 
 
 @pytest.mark.parametrize(("equation", "shape"), [("ij->i", (2, 1)), ("ii", (1, 1)), ("i->", (1,)), ("ijk->ik", (2, 1, 3))])
@@ -73,11 +73,11 @@ def test_products_of_batches_decide_how_results_lie(
 ) -> None:
     operands = [laid(shape, reverse=reverse) for shape in shapes]
     left, _, right = equation.partition("->")
-    expected = np.einsum(f"{left}->{right}", *(one.array for one in operands))
+    expected = np.einsum(f"{left}->{right}", *(operand.array for operand in operands))
     for at, strides in eras.items():
-        made = given(equation, at, *operands)
-        assert made.strides == strides, at
-        np.testing.assert_array_equal(made.array, expected)
+        tensor = given(equation, at, *operands)
+        assert tensor.strides == strides, at
+        np.testing.assert_array_equal(tensor.array, expected)
 
 
 def test_several_operands_are_taken_one_after_the_other() -> None:
@@ -94,7 +94,7 @@ def test_several_operands_are_taken_one_after_the_other() -> None:
     ],
 )
 def test_sizes_are_broadcast_since_1_8(equation: str, operands: list[list[float]], expected: str) -> None:
-    given = [t(one) for one in operands]
+    given = [t(operand) for operand in operands]
     assert [called("einsum", (equation, given), at=at) for at in ("1.7.1", "1.8.1", "2.15.0")] == ["raises", expected, expected]
 
 

@@ -176,7 +176,7 @@ def test_before_and_since(row: tuple[str, tuple[Any, ...], dict[str, Any], str, 
     name, args, keywords, before, was, since, now = row
 
     def fresh() -> tuple[Any, ...]:
-        return tuple(type(one)(one.array.copy()) if hasattr(one, "array") else one for one in args)
+        return tuple(type(arg)(arg.array.copy()) if hasattr(arg, "array") else arg for arg in args)
 
     assert called(name, fresh(), keywords, before) == was
     assert called(name, fresh(), keywords, since) == now

@@ -68,16 +68,16 @@ def test_error_functions_of_all_16_bit_numbers(dtype: np.dtype[Any], digest: str
     """As 2.6.0 and 2.15.0 gave them."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     with np.errstate(all="ignore"):
-        found = resolve("aten::erf", Release("2.6.0"))(Tensor(x)).array.view(np.uint16)
-    assert hashlib.sha256(found[~np.isnan(x.astype(np.float32))].tobytes()).hexdigest()[:8] == digest
+        result = resolve("aten::erf", Release("2.6.0"))(Tensor(x)).array.view(np.uint16)
+    assert hashlib.sha256(result[~np.isnan(x.astype(np.float32))].tobytes()).hexdigest()[:8] == digest
 
 
 def test_exponentials_at_the_ends() -> None:
     x = np.array([0.0, -0.0, 1.0, 100.0, 100.5, -103.9, -104.5, np.inf, -np.inf, np.nan], np.float32)
     with np.errstate(all="ignore"):
-        found = exponential(x)
-    assert found[[0, 1, 4, 6, 7, 8]].tolist() == [1, 1, np.inf, 0, np.inf, 0]
-    assert found[5] > 0
-    assert np.isinf(found[3])
-    assert np.isnan(found[9])
-    assert np.abs(found[2] - np.e) < 3e-7
+        result = exponential(x)
+    assert result[[0, 1, 4, 6, 7, 8]].tolist() == [1, 1, np.inf, 0, np.inf, 0]
+    assert result[5] > 0
+    assert np.isinf(result[3])
+    assert np.isnan(result[9])
+    assert np.abs(result[2] - np.e) < 3e-7

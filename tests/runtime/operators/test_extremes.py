@@ -307,21 +307,21 @@ def test_sums_and_products_overflow_as_float32(name: str, args: tuple[Any, ...],
 
 
 def test_log1p_of_the_greatest_numbers_from_2_0_to_2_6() -> None:
-    found = [called("log1p", (t([1e37, 3e38]),), at=release) for release in ("1.13.1", "2.0.0", "2.6.0", "2.7.1")]
-    assert found == ["float32[2][85.1956, 88.5968]", *["float32[2][85.1956, inf]"] * 2, "float32[2][85.1956, 88.5968]"]
+    results = [called("log1p", (t([1e37, 3e38]),), at=release) for release in ("1.13.1", "2.0.0", "2.6.0", "2.7.1")]
+    assert results == ["float32[2][85.1956, 88.5968]", *["float32[2][85.1956, inf]"] * 2, "float32[2][85.1956, 88.5968]"]
 
 
 def test_distances_of_more_than_25_rows_are_products_of_matrices_since_1_4() -> None:
-    many, one = t([[3e19, 3e19]] * 30), t([[3e19, 3e19]])
-    assert called("cdist", (many, one), at="1.3.1") == f"float32[30, 1]{[0.0] * 30}"
-    assert called("cdist", (many, one), at="1.4.0") == f"float32[30, 1][{', '.join(['nan'] * 30)}]"
-    assert called("cdist", (t([[3e19, 3e19]] * 25), one), at="1.4.0") == f"float32[25, 1]{[0.0] * 25}"
+    many, item = t([[3e19, 3e19]] * 30), t([[3e19, 3e19]])
+    assert called("cdist", (many, item), at="1.3.1") == f"float32[30, 1]{[0.0] * 30}"
+    assert called("cdist", (many, item), at="1.4.0") == f"float32[30, 1][{', '.join(['nan'] * 30)}]"
+    assert called("cdist", (t([[3e19, 3e19]] * 25), item), at="1.4.0") == f"float32[25, 1]{[0.0] * 25}"
 
 
 def test_means_of_batches_are_sums_of_float32_in_1_9() -> None:
     given = (t([[[3e38, 3e38]], [[3e38, 3e38]]]), None, None, None, None, True, 0.1, 1e-5, False)
-    found = [called("batch_norm", given, at=release) for release in ("1.8.1", "1.9.1", "1.10.2")]
-    assert found == [f"float32[2, 1, 2][{', '.join([one] * 4)}]" for one in ("0.0", "nan", "-inf")]
+    results = [called("batch_norm", given, at=release) for release in ("1.8.1", "1.9.1", "1.10.2")]
+    assert results == [f"float32[2, 1, 2][{', '.join([name] * 4)}]" for name in ("0.0", "nan", "-inf")]
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_reciprocals_of_complex_numbers_divide_by_a_square_up_to_1_13(number: co
     given = t(np.asarray([number], "complex64"))
     for release, expected in (("1.6.0", before), ("1.13.1", before), ("2.7.1", since), ("2.15.0", since)):
         with np.errstate(all="ignore"):  # as while a program runs
-            (found,) = resolve("aten::reciprocal", Release(release))(given).array
-        for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
+            (result,) = resolve("aten::reciprocal", Release(release))(given).array
+        for part, wanted in ((result.real, expected.real), (result.imag, expected.imag)):
             assert part == pytest.approx(wanted, rel=1e-6, nan_ok=True), release
     if not number:
         with pytest.raises(Unsupported, match="by zero"):

@@ -17,8 +17,8 @@ from torch_compat.runtime.tensor import Tensor
 
 
 def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
-    found = program(f"def forward(self) -> Any:\n  return {expression}", horizon).run("forward")
-    return found.array.tolist() if hasattr(found, "array") else found
+    tensor = program(f"def forward(self) -> Any:\n  return {expression}", horizon).run("forward")
+    return tensor.array.tolist() if hasattr(tensor, "array") else tensor
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ TIED = [float(int(digit)) for digit in "01021012201201100220"]
 def test_of_equal_elements_the_best_few_are_those_that_are_partitioned_to_the_front(
     numbers: list[float], k: int, largest: bool, places: list[int]
 ) -> None:
-    found = resolve("aten::topk", Release("2.13.0"))(Tensor(np.array(numbers, np.float32)), k, -1, largest, True)
-    assert found[1].array.tolist() == places
+    result = resolve("aten::topk", Release("2.13.0"))(Tensor(np.array(numbers, np.float32)), k, -1, largest, True)
+    assert result[1].array.tolist() == places
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_a_class_that_there_is_not_is_refused(target: int) -> None:
 )
 def test_a_bound_that_is_no_number(horizon: str, alone: list[float] | None, both: list[float] | None) -> None:
     clamp, x = resolve("aten::clamp", Release(horizon)), Tensor(np.array([-1.5, 2.5], np.float32))
-    for found, expected in ((clamp(x, math.nan, None), alone), (clamp(x, math.nan, 1.0), both)):
-        np.testing.assert_array_equal(found.array, [math.nan] * 2 if expected is None else expected)
+    for tensor, expected in ((clamp(x, math.nan, None), alone), (clamp(x, math.nan, 1.0), both)):
+        np.testing.assert_array_equal(tensor.array, [math.nan] * 2 if expected is None else expected)
 
 
 @pytest.mark.parametrize(("horizon", "strides"), [("1.4.0", (4, 1)), ("1.5.0", (1, 3)), ("2.13.0", (1, 3))])
@@ -245,5 +245,5 @@ def test_what_is_made_like_a_tensor_lies_as_it_does(horizon: str, strides: tuple
     assert make(turned, *given, memory_format=0).strides == (4, 1)
     row = np.zeros((1, 4), np.float32).T
     assert make(Tensor(row), *given).strides == ((1, 1) if horizon == "1.4.0" else (1, 4))
-    one = np.broadcast_to(np.zeros((2, 1, 4), np.float32), (2, 3, 4))
-    assert make(Tensor(one), *given).strides == (12, 4, 1)
+    item = np.broadcast_to(np.zeros((2, 1, 4), np.float32), (2, 3, 4))
+    assert make(Tensor(item), *given).strides == (12, 4, 1)

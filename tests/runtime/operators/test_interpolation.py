@@ -50,7 +50,7 @@ DIGESTS = {
 
 @pytest.mark.parametrize("release", DIGESTS)
 def test_interpolation_is_that_of_the_release_to_the_last_bit(release: str) -> None:
-    found = []
+    results = []
     for (name, more, aligned, channels_last), digest in zip(CASES, DIGESTS[release], strict=True):
         image = IMAGES[name]
         sizes = [2 * size + 1 if more is None else size + more for size in image.shape[2:]]
@@ -58,14 +58,14 @@ def test_interpolation_is_that_of_the_release_to_the_last_bit(release: str) -> N
             image = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
         operator = "upsample_bicubic2d" if name == "cubic" else BY_DIMENSIONS[len(sizes)]
         result = resolve(f"aten::{operator}", Release(release))(Tensor(image), sizes, aligned).array
-        found.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8] if digest else "")
-    assert found == DIGESTS[release]
+        results.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8] if digest else "")
+    assert results == DIGESTS[release]
 
 
 def test_every_entry_of_the_tables_has_a_release_that_was_asked() -> None:
     for table in (LINEAR, CUBIC):
         entries: dict[str, Any] = table
-        assert {id(era(entries, release)) for release in DIGESTS} == {id(one) for one in entries.values()}
+        assert {id(era(entries, release)) for release in DIGESTS} == {id(entry) for entry in entries.values()}
 
 
 @pytest.mark.parametrize(("release", "expected"), [("1.5.1", [0, 1]), ("1.6.0", [1, 0]), ("2.15.0", [1, 0])])
@@ -74,8 +74,8 @@ def test_a_picture_whose_size_stays(release: str, expected: list[int]) -> None:
     image = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
     image[0, 0, 1, 1] = np.inf
     with np.errstate(invalid="ignore"):
-        found = resolve("aten::upsample_bilinear2d", Release(release))(Tensor(image), [3, 4], False).array
-    assert [int(np.isnan(found).sum()), int(np.isinf(found).sum())] == expected
+        result = resolve("aten::upsample_bilinear2d", Release(release))(Tensor(image), [3, 4], False).array
+    assert [int(np.isnan(result).sum()), int(np.isinf(result).sum())] == expected
 
 
 def test_three_channels_in_a_single_thread() -> None:
@@ -83,8 +83,8 @@ def test_three_channels_in_a_single_thread() -> None:
     weights: list[np.ndarray[Any, Any]] = []
     for channels in (2, 3):
         image = np.repeat(IMAGES["picture 1"], channels, axis=1)
-        found = resolve("aten::upsample_bilinear2d", Release("2.15.0"))(Tensor(image), [90, 90], False).array
-        weights.append(found[0, 0])
+        result = resolve("aten::upsample_bilinear2d", Release("2.15.0"))(Tensor(image), [90, 90], False).array
+        weights.append(result[0, 0])
     two, three = weights
     assert not np.array_equal(two, three)
     assert np.allclose(two, three, atol=1e-5)

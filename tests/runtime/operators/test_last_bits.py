@@ -67,5 +67,5 @@ def test_a_channel_without_variance_and_epsilon(release: str) -> None:
     """As 1.2.0, 1.5.1, 1.8.1 and 1.10.2 gave it: one over the deviation is zero then."""
     norm = resolve("aten::batch_norm", Release(release))
     with np.errstate(all="ignore"):
-        found = norm(Tensor(np.full((2, 1), 7, np.float32)), None, None, None, None, True, 0.1, 0.0, True)
-    assert found.array.tolist() == [[0], [0]]
+        tensor = norm(Tensor(np.full((2, 1), 7, np.float32)), None, None, None, None, True, 0.1, 0.0, True)
+    assert tensor.array.tolist() == [[0], [0]]

@@ -25,7 +25,7 @@ def test_products_and_softmax_are_row_major_whatever_their_input_is(dtype: Any, 
         resolve("aten::bmm", Release(horizon))(turned, ones[2, 3, 4]),
         resolve("aten::baddbmm", Release(horizon))(ones[2, 5, 4], turned, ones[2, 3, 4]),
     ]
-    assert [one.strides for one in results] == [(20, 4, 1)] * 5
+    assert [result.strides for result in results] == [(20, 4, 1)] * 5
     for name in ("softmax", "log_softmax"):
         assert [resolve(f"aten::{name}", Release(horizon))(turned, dim, None).strides for dim in (0, 1, 2)] == [(15, 3, 1)] * 3
 
@@ -41,9 +41,9 @@ def test_a_dimension_more_has_the_step_of_all_that_follows_it(horizon: str) -> N
     assert [unsqueeze(empty, dim).strides for dim in (0, 1, 2)] == [(0, 3, 1), (3, 3, 1), (3, 1, 1)]
     assert unsqueeze(narrow, 1).strides == (1, 0, 1)
     assert unsqueeze(Tensor(np.float32(1)), 0).strides == (1,)
-    found = unsqueeze(turned, 1)
-    assert found.shape == (3, 1, 2)
-    assert found.storage is wide.storage
+    tensor = unsqueeze(turned, 1)
+    assert tensor.shape == (3, 1, 2)
+    assert tensor.storage is wide.storage
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_places_are_in_rows_and_since_1_10_in_columns_also_where_there_are_none(
     """Asked of 1.0.0, 1.5.1, 1.8.1, 1.10.2, 1.13.1, 2.0.1, 2.1.2, 2.6.0 and 2.15.0."""
     nonzero = resolve("aten::nonzero", Release(horizon))
     given = [np.zeros(shape) for shape in ((3,), (2, 3), (0, 3), ())] + [np.ones(()), np.ones(3)]
-    assert [nonzero(Tensor(one.astype(np.float32))).strides for one in given] == expected
+    assert [nonzero(Tensor(item.astype(np.float32))).strides for item in given] == expected

@@ -28,8 +28,8 @@ BITS = {
 
 def bits(release: str, count: int) -> str:
     norm = registry.resolve("aten::layer_norm", Release(release))
-    found = norm(Tensor(ROW[:count].copy()), [count], Tensor(ROW[:count] / 3), Tensor(ROW[:count] + 1))
-    return str(found.array.tobytes().hex())
+    tensor = norm(Tensor(ROW[:count].copy()), [count], Tensor(ROW[:count] / 3), Tensor(ROW[:count] + 1))
+    return str(tensor.array.tobytes().hex())
 
 
 @pytest.mark.parametrize(("release", "count"), list(BITS))
@@ -44,7 +44,7 @@ def test_releases_differ() -> None:
 def test_what_is_beyond_float32() -> None:
     large = Tensor(np.array([1e30] + [0] * 8, np.float32))
     with np.errstate(all="ignore"):
-        before, after = (registry.resolve("aten::layer_norm", Release(one))(large, [9]).array for one in ("2.9.1", "2.10.0"))
+        before, after = (registry.resolve("aten::layer_norm", Release(name))(large, [9]).array for name in ("2.9.1", "2.10.0"))
     assert np.isnan(before).all()
     assert (after == 0).all()
 

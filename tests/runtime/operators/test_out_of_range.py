@@ -121,7 +121,7 @@ def test_out_of_range(row: tuple[str, tuple[Any, ...], dict[str, Any], dict[str,
     name, args, keywords, expected = row
 
     def fresh() -> tuple[Any, ...]:
-        return tuple(Tensor(one.array.copy(order="K")) if isinstance(one, Tensor) else one for one in args)
+        return tuple(Tensor(arg.array.copy(order="K")) if isinstance(arg, Tensor) else arg for arg in args)
 
     assert {release: called(name, fresh(), keywords, release) for release in expected} == expected
 

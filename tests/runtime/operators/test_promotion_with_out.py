@@ -100,8 +100,8 @@ def test_complex_powers_of_logspace(start: float, end: float, steps: int, base: 
     for horizon, expected in (("1.8.1", old), ("1.9.1", new or old), ("1.13.1", new or old), ("2.15.0", new or old)):
         with np.errstate(all="ignore"):
             value = resolve("aten::logspace", Release(horizon))(start, end, steps, base, out=Tensor(np.zeros(0, np.complex64)))
-        found = [str(part) for one in value.array.tolist() for part in (one.real, one.imag)]
-        assert found == [str(part) for one in map(complex, expected) for part in (one.real, one.imag)]
+        results = [str(part) for item in value.array.tolist() for part in (item.real, item.imag)]
+        assert results == [str(part) for item in map(complex, expected) for part in (item.real, item.imag)]
 
 
 def test_a_single_power_of_logspace_is_computed_from_the_unrounded_start() -> None:
@@ -109,5 +109,5 @@ def test_a_single_power_of_logspace_is_computed_from_the_unrounded_start() -> No
     for horizon in ("1.5.1", "1.8.1", "2.15.0"):
         call = resolve("aten::logspace", Release(horizon))
         with np.errstate(all="ignore"):
-            found = [call(start, 1, 1, 10.0).array.item() for start in (8.1, -20.3, 30.7, 3.3, 1e39)]
-        assert found == [125892544.0, 5.011872387277806e-21, 5.011872482364584e30, 1995.2623291015625, INF]
+            results = [call(start, 1, 1, 10.0).array.item() for start in (8.1, -20.3, 30.7, 3.3, 1e39)]
+        assert results == [125892544.0, 5.011872387277806e-21, 5.011872482364584e30, 1995.2623291015625, INF]

@@ -17,8 +17,8 @@ QUINT8, QINT8, QINT32 = 13, 12, 14  # the numbers by which programs name dtypes
 
 
 def run(source: str, x: Any, horizon: str) -> Any:
-    found = program(source, f"reference@{horizon}", version=3 if horizon >= "1.5" else 2).run("forward", (Tensor(x.copy()),))
-    return found.array if isinstance(found, Tensor) else found
+    tensor = program(source, f"reference@{horizon}", version=3 if horizon >= "1.5" else 2).run("forward", (Tensor(x.copy()),))
+    return tensor.array if isinstance(tensor, Tensor) else tensor
 
 
 def quantized(x: Any, zero: int, dtype: int, horizon: str) -> Any:
@@ -59,9 +59,9 @@ def test_ties_are_those_of_the_number_or_of_both_together(horizon: str, found: l
     ],
 )
 def test_numbers_out_of_range(horizon: str, dtype: int, found: list[int]) -> None:
-    made = quantized(ODD, 0, dtype, horizon)
-    assert made.tolist() == found
-    assert made.dtype == {QUINT8: np.uint8, QINT8: np.int8, QINT32: np.int32}[dtype]
+    result = quantized(ODD, 0, dtype, horizon)
+    assert result.tolist() == found
+    assert result.dtype == {QUINT8: np.uint8, QINT8: np.int8, QINT32: np.int32}[dtype]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def forward(self, x: Tensor, s: Tensor, z: Tensor) -> Any:
   return {result}
 """
     given = (Tensor(x.copy()), Tensor(np.array(scales, np.float32)), Tensor(np.array(zeros)))
-    found = program(source, f"reference@{horizon}").run("forward", given)
-    return found.array.tolist() if isinstance(found, Tensor) else found
+    tensor = program(source, f"reference@{horizon}").run("forward", given)
+    return tensor.array.tolist() if isinstance(tensor, Tensor) else tensor
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_channels_have_scales_of_their_own(horizon: str, ties: list[int]) -> Non
     assert per_channel(CHANNELS, [1, 1], [3, 2], 0, QUINT8, horizon) == [ties, [255, 0, 0, 255]]
     least, most = -(2**31), 2**31 - 1
     assert per_channel(CHANNELS, [1, 1], [3, 2], 0, QINT32, horizon) == [ties, [most, least, least, most]]
-    found = per_channel(CHANNELS[:1, :2], [0.5, 1.0], [0, -3], 1, QINT8, horizon, "torch.dequantize(q)")
-    assert found == [[0.5, 1.0 if horizon in {"1.5.1", "2.13.0"} else 2.0]]
+    result = per_channel(CHANNELS[:1, :2], [0.5, 1.0], [0, -3], 1, QINT8, horizon, "torch.dequantize(q)")
+    assert result == [[0.5, 1.0 if horizon in {"1.5.1", "2.13.0"} else 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_channels_that_do_not_fit_are_refused(zeros: list[int], axis: int, said:
 def test_the_zero_points_of_channels_are_the_memory_that_was_given() -> None:
     source = "\ndef forward(self, x: Tensor, s: Tensor, z: Tensor) -> Tensor:\n  q = torch.quantize_per_channel(x, s, z, 0, 12)\n  return torch.q_per_channel_zero_points(q)\n"
     zeros = Tensor(np.array([0, 1]))
-    found = program(source, "reference@2.15.0").run("forward", (Tensor(CHANNELS), Tensor(np.ones(2, np.float32)), zeros))
-    assert found.storage is zeros.storage
+    result = program(source, "reference@2.15.0").run("forward", (Tensor(CHANNELS), Tensor(np.ones(2, np.float32)), zeros))
+    assert result.storage is zeros.storage
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_parts_of_quantized_tensors_have_their_scale(body: str, found: Any) -> N
     source = f"\ndef forward(self, x: Tensor) -> Any:\n  q = torch.quantize_per_tensor(x, 0.1, 10, {QINT8})\n  return {body}\n"
     numbers = np.array([[-1.0, 0.05, 2.5], [0.15, -0.0, 100.0]], np.float32)
     for horizon in ("1.6.0", "2.15.0"):
-        made = run(source, numbers, horizon)
-        assert (made.tolist() if isinstance(made, np.ndarray) else made) == found
+        result = run(source, numbers, horizon)
+        assert (result.tolist() if isinstance(result, np.ndarray) else result) == found
 
 
 @pytest.mark.parametrize(

@@ -94,11 +94,11 @@ def test_what_a_tensor_says_of_itself() -> None:
 def test_a_leaf_is_none_once_something_that_requires_gradients_was_computed() -> None:
     weight = Tensor(np.ones(2, np.float32), requires_grad=True)
     is_leaf = resolve("aten::is_leaf")
-    made = resolve("aten::mul")(weight, 2.0)
+    result = resolve("aten::mul")(weight, 2.0)
     assert is_leaf(weight) is True
-    assert is_leaf(made) is False
+    assert is_leaf(result) is False
     with pytest.raises(Unsupported):
-        resolve("aten::output_nr")(made)
+        resolve("aten::output_nr")(result)
     resolve("aten::retain_grad")(weight)
 
 
@@ -232,8 +232,8 @@ def test_the_memory_of_a_scattered_view() -> None:
     """Since 2.0 the whole memory is copied, up to 1.13 the tensor alone."""
     base = Tensor(np.arange(8).reshape(2, 4))
     part = Tensor(base.array[:, ::2])
-    found = resolve("aten::as_strided_scatter", Release("2.0.1"))(part, t([50, 60]), [2], [1], 1)
-    assert found.array.tolist() == [[0, 60], [4, 6]]
+    tensor = resolve("aten::as_strided_scatter", Release("2.0.1"))(part, t([50, 60]), [2], [1], 1)
+    assert tensor.array.tolist() == [[0, 60], [4, 6]]
     assert base.array.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     with pytest.raises(Unsupported, match="instead of its whole storage"):
         resolve("aten::as_strided_scatter", Release("1.13.1"))(part, t([50, 60]), [2], [1], 1)
@@ -262,8 +262,8 @@ def test_the_nearest_of_two_pixels(release: str, dims: int, expected: list[float
     image = Tensor(np.arange(1, 6, dtype=np.float32).reshape((1,) * (dims + 1) + (5,)))
     places = np.zeros((1, *(1,) * (dims - 1), 3, dims), np.float32)
     places[..., 0] = np.array([-0.75000006, 0.25, 1.0], np.float32)
-    found = resolve("aten::grid_sampler", Release(release))(image, Tensor(places), 1, 1, True)
-    assert found.array.reshape(-1).tolist() == expected
+    tensor = resolve("aten::grid_sampler", Release(release))(image, Tensor(places), 1, 1, True)
+    assert tensor.array.reshape(-1).tolist() == expected
 
 
 def test_places_may_have_more_dimensions_than_points() -> None:
@@ -321,9 +321,9 @@ def test_exponentials_of_complex_matrices_in_1_7() -> None:
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
 def test_windows_are_rounded_after_each_step(name: str) -> None:
     """Values of 2.15.0."""
-    found = wide(resolve(f"aten::{name}_window")(5, True, dtype=15).array).tolist()  # bfloat16
+    result = wide(resolve(f"aten::{name}_window")(5, True, dtype=15).array).tolist()  # bfloat16
     assert (
-        found
+        result
         == {
             "hann": [0.0, 0.345703125, 0.90625, 0.8984375, 0.34375],
             "hamming": [0.078125, 0.396484375, 0.9140625, 0.90625, 0.39453125],
@@ -383,8 +383,8 @@ def test_a_sum_of_negative_zeros_is_not_negative(release: str) -> None:
     """As 1.2.0, 1.4.0, 1.5.1, 1.6.0, 1.7.1, 1.8.1, 1.13.1 and 2.15.0 gave; products keep their sign."""
     zeros = Tensor(-np.zeros((2, 3), np.float32))
     for name, args in (("sum", ([1],)), ("sum", ()), ("mean", ([1],)), ("cumsum", (1,))):
-        found = resolve(f"aten::{name}", Release(release))(zeros, *args).array
-        assert not np.signbit(found).any(), name
+        result = resolve(f"aten::{name}", Release(release))(zeros, *args).array
+        assert not np.signbit(result).any(), name
     assert np.signbit(resolve("aten::cumprod", Release(release))(zeros, 1).array).tolist() == [[True, False, True]] * 2
 
 
@@ -428,8 +428,8 @@ def test_edges_that_are_not_sorted_are_searched_like_sorted_edges(edges: list[fl
     """As 1.10.2, 2.0.1 and 2.15.0."""
     x = Tensor(np.array([7.0, 1e-40, 7.0, 255.0, -1e30, 1e30, 3.0, -1.0, 2.0, 100.0]))
     for release in ("1.10.2", "2.15.0"):
-        found, _ = resolve("aten::histogram", Release(release))(x, Tensor(np.array(edges)))
-        assert found.array.tolist() == expected
+        tensor, _ = resolve("aten::histogram", Release(release))(x, Tensor(np.array(edges)))
+        assert tensor.array.tolist() == expected
 
 
 @pytest.mark.parametrize("number", [1e30, -1e30, 3e7])
@@ -437,8 +437,8 @@ def test_equal_ends_of_a_histogram_put_all_into_the_second_bin(number: float) ->
     """As 1.12.1 and 2.15.0."""
     x = Tensor(np.array([number, number], np.float32))
     for bins, expected in ((1, [2]), (2, [0, 2]), (4, [0, 2, 0, 0])):
-        found, _ = resolve("aten::histogram", NEWEST)(x, bins)
-        assert found.array.tolist() == expected
+        tensor, _ = resolve("aten::histogram", NEWEST)(x, bins)
+        assert tensor.array.tolist() == expected
 
 
 def test_casts_of_complex_numbers_up_to_1_5() -> None:

@@ -35,8 +35,8 @@ def test_with_the_batch_first_the_result_is_a_view_with_the_steps_outside(horizo
 
 def one_layer(x: Tensor, *, reverse: bool = False, biases: bool = True, mode: int = 2, layers: int = 1) -> tuple[Tensor, ...]:
     call = resolve("aten::mkldnn_rnn_layer", Release("2.2.2"))
-    found: tuple[Tensor, ...] = call(x, *WEIGHTS, *STATE, reverse, [], mode, WIDTH, layers, biases, False, False, False)
-    return found
+    results: tuple[Tensor, ...] = call(x, *WEIGHTS, *STATE, reverse, [], mode, WIDTH, layers, biases, False, False, False)
+    return results
 
 
 @pytest.mark.parametrize("biases", [True, False])
@@ -44,16 +44,16 @@ def test_the_layer_of_onednn_computes_a_layer_of_an_lstm(biases: bool) -> None:
     x = ramp(STEPS, ROWS, INPUTS)
     params = WEIGHTS if biases else WEIGHTS[:2]
     expected = resolve("aten::lstm", Release("2.2.2"))(x, STATE, params, biases, 1, 0.0, False, False, False)
-    found = one_layer(x, biases=biases)
-    assert [one.array.tolist() for one in found[:3]] == [one.array.tolist() for one in expected]
+    result = one_layer(x, biases=biases)
+    assert [tensor.array.tolist() for tensor in result[:3]] == [tensor.array.tolist() for tensor in expected]
 
 
 def test_the_layer_of_onednn_runs_backwards() -> None:
     x = ramp(STEPS, ROWS, INPUTS)
     turned = one_layer(Tensor(np.ascontiguousarray(x.array[::-1])))
-    found = one_layer(x, reverse=True)
-    assert found[0].array[::-1].tolist() == turned[0].array.tolist()
-    assert [one.array.tolist() for one in found[1:3]] == [one.array.tolist() for one in turned[1:3]]
+    result = one_layer(x, reverse=True)
+    assert result[0].array[::-1].tolist() == turned[0].array.tolist()
+    assert [tensor.array.tolist() for tensor in result[1:3]] == [tensor.array.tolist() for tensor in turned[1:3]]
 
 
 @pytest.mark.parametrize(("mode", "layers"), [(3, 1), (2, 2)])
@@ -72,12 +72,12 @@ def cell(kind: str, horizon: str, rows: int, states: int, width: int = WIDTH) ->
     """The shape of what a cell gives, or "raises"."""
     state = ramp(states, width)
     try:
-        found = resolve(f"aten::{kind}_cell", Release(horizon))(
+        result = resolve(f"aten::{kind}_cell", Release(horizon))(
             ramp(rows, INPUTS), [state, state] if kind == "lstm" else state, *CELLS[kind]
         )
     except Raised:
         return "raises"
-    return (found[0] if kind == "lstm" else found).shape
+    return (result[0] if kind == "lstm" else result).shape
 
 
 @pytest.mark.parametrize("kind", CELLS)

@@ -31,7 +31,7 @@ def turned() -> Tensor:
 
 
 def since(release: str, until: str = "99.0.0") -> tuple[str, ...]:
-    return tuple(one for one in ALL if Release(release) <= Release(one) < Release(until))
+    return tuple(item for item in ALL if Release(release) <= Release(item) < Release(until))
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def sampled(shape: tuple[int, ...], places: Any, *options: Any, horizon: str) ->
     n = len(shape)
     points = np.array([[place, *[0.1] * (n - 1)] for place in places], np.float32).reshape(*(1,) * n, -1, n)
     with np.errstate(all="ignore"):
-        found = resolve("aten::grid_sampler", Release(horizon))(Tensor(image), Tensor(points), *options)
-    return found.array.reshape(-1).tolist()
+        tensor = resolve("aten::grid_sampler", Release(horizon))(Tensor(image), Tensor(points), *options)
+    return tensor.array.reshape(-1).tolist()
 
 
 @pytest.mark.parametrize("horizon", ["1.7.1", "2.15.0"])

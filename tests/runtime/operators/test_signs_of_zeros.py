@@ -22,7 +22,7 @@ def chosen(name: str, x: Array, y: Array, at: str, *more: Any) -> str:
     """For each element, whether the zero of the first or of the second operand is returned, in the order of indices."""
     result = resolve(f"aten::{name}", Release(at))(Tensor(x), *more[:1], Tensor(y), *more[1:]).array
     second = np.broadcast_to(np.signbit(y), result.shape)
-    return "".join(SECOND if one else FIRST for one in (np.signbit(result) == second).reshape(-1).tolist())
+    return "".join(SECOND if item else FIRST for item in (np.signbit(result) == second).reshape(-1).tolist())
 
 
 def zeros(*shape: int, kind: str = "float64") -> tuple[Array, Array]:

@@ -21,55 +21,55 @@ def call(name: str, *args: Any, at: str = "2.15.0") -> Any:
 
 
 def sparse(at: str = "2.15.0", size: tuple[int, int] = (3, 3)) -> OpaqueTensor:
-    made: OpaqueTensor = call("sparse_coo_tensor", AT, VALUES, list(size), at=at)
-    return made
+    result: OpaqueTensor = call("sparse_coo_tensor", AT, VALUES, list(size), at=at)
+    return result
 
 
 def test_values_at_one_place_are_added_when_it_is_coalesced() -> None:
-    made = sparse()
-    assert not call("is_coalesced", made)
+    result = sparse()
+    assert not call("is_coalesced", result)
     for name in ("indices", "values"):
         with pytest.raises(Raised, match="uncoalesced"):
-            call(name, made)
-    one = call("coalesce", made)
-    assert call("indices", one).array.tolist() == [[0, 2], [1, 0]]
-    assert call("values", one).array.tolist() == [1.75, -2.0]
-    assert call("is_coalesced", one)
-    assert call("coalesce", one) is one
-    assert call("values", one) is not call("values", one)
-    assert np.shares_memory(call("values", one).array, call("_values", one).array)
+            call(name, result)
+    item = call("coalesce", result)
+    assert call("indices", item).array.tolist() == [[0, 2], [1, 0]]
+    assert call("values", item).array.tolist() == [1.75, -2.0]
+    assert call("is_coalesced", item)
+    assert call("coalesce", item) is item
+    assert call("values", item) is not call("values", item)
+    assert np.shares_memory(call("values", item).array, call("_values", item).array)
     with pytest.raises(Raised, match="Strided"):
         call("coalesce", VALUES)
 
 
 def test_it_is_multiplied_added_and_transposed() -> None:
-    made = sparse()
-    assert call("mm", made, t([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).array.tolist() == [[5.25, 7.0], [0.0, 0.0], [-2.0, -4.0]]
+    result = sparse()
+    assert call("mm", result, t([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).array.tolist() == [[5.25, 7.0], [0.0, 0.0], [-2.0, -4.0]]
     with pytest.raises(Raised, match="Expected dim 0 size 3, got 2"):
-        call("mm", made, t([[1.0], [3.0]]))
-    both = call("add", made, call("coalesce", made))
+        call("mm", result, t([[1.0], [3.0]]))
+    both = call("add", result, call("coalesce", result))
     assert call("to_dense", both).array.tolist() == [[0.0, 3.5, 0.0], [0.0, 0.0, 0.0], [-4.0, 0.0, 0.0]]
     assert not call("is_coalesced", both)
-    assert call("to_dense", call("t", made)).array.tolist() == [[0.0, 0.0, -2.0], [1.75, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    assert (call("sparse_dim", made), call("dense_dim", made), call("_nnz", made)) == (2, 0, 3)
+    assert call("to_dense", call("t", result)).array.tolist() == [[0.0, 0.0, -2.0], [1.75, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert (call("sparse_dim", result), call("dense_dim", result), call("_nnz", result)) == (2, 0, 3)
 
 
 @pytest.mark.parametrize(("at", "strides"), [("1.6.0", (1, 2)), ("1.12.1", (2, 1)), ("2.15.0", (2, 1))])
 def test_what_is_not_zero_makes_one(at: str, strides: tuple[int, int]) -> None:
-    made = call("to_sparse", t([[0.0, 2.0], [0.0, -1.0]]), at=at)
-    assert call("is_coalesced", made, at=at)
-    assert call("indices", made, at=at).array.tolist() == [[0, 1], [1, 1]]
-    assert call("indices", made, at=at).strides == strides
-    assert call("is_coalesced", call("add", made, made, at=at), at=at)
-    assert not call("is_coalesced", call("t", made, at=at), at=at)
+    result = call("to_sparse", t([[0.0, 2.0], [0.0, -1.0]]), at=at)
+    assert call("is_coalesced", result, at=at)
+    assert call("indices", result, at=at).array.tolist() == [[0, 1], [1, 1]]
+    assert call("indices", result, at=at).strides == strides
+    assert call("is_coalesced", call("add", result, result, at=at), at=at)
+    assert not call("is_coalesced", call("t", result, at=at), at=at)
     assert call("values", call("to_sparse", t([[0.0, 2.0], [0.0, 0.0]]), 1)).array.tolist() == [[0.0, 2.0]]
 
 
 def test_places_beyond_the_size_are_refused_up_to_1_13() -> None:
     with pytest.raises(Raised, match="size is inconsistent"):
         sparse("1.13.1", (2, 2))
-    made = sparse("2.0.1", (2, 2))  # one place behind the memory of the result, in its last block
-    assert call("to_dense", made, at="2.0.1").array.tolist() == [[0.0, 1.75], [0.0, 0.0]]
+    result = sparse("2.0.1", (2, 2))  # one place behind the memory of the result, in its last block
+    assert call("to_dense", result, at="2.0.1").array.tolist() == [[0.0, 1.75], [0.0, 0.0]]
     far = call("sparse_coo_tensor", t([[0], [99]]), t([1.0]), [2, 2])
     for name, args in (("to_dense", (far,)), ("mm", (far, Tensor(np.ones((2, 1), np.float32))))):
         with pytest.raises(Unsupported, match="indices out of bounds"):

@@ -16,8 +16,10 @@ from torch_compat.runtime.tensor import Tensor
 
 def called(name: str, *given: Any, at: str = "2.15.0") -> Any:
     """What an operator gives for lists, which stand for tensors of float64, and arrays."""
-    tensors = (Tensor(np.asarray(one, np.float64)) if isinstance(one, list) else one for one in given)
-    return resolve(f"aten::{name}", Release(at))(*(Tensor(one.copy()) if isinstance(one, np.ndarray) else one for one in tensors))
+    tensors = (Tensor(np.asarray(item, np.float64)) if isinstance(item, list) else item for item in given)
+    return resolve(f"aten::{name}", Release(at))(
+        *(Tensor(tensor.copy()) if isinstance(tensor, np.ndarray) else tensor for tensor in tensors)
+    )
 
 
 def single(*numbers: float) -> Any:
@@ -63,9 +65,9 @@ def test_values(name: str, given: tuple[Any, ...], expected: list[float]) -> Non
     ],
 )
 def test_single_precision_loses_what_releases_lose(name: str, given: tuple[float, ...], expected: tuple[float, ...]) -> None:
-    found = called(name, single(*given))
-    assert found.dtype.name == "float32"
-    assert found.array.tolist() == pytest.approx(list(expected), rel=3e-7)
+    tensor = called(name, single(*given))
+    assert tensor.dtype.name == "float32"
+    assert tensor.array.tolist() == pytest.approx(list(expected), rel=3e-7)
 
 
 def test_integers_become_floats() -> None:
@@ -102,8 +104,8 @@ def test_in_place() -> None:
 def test_the_constant_of_mvlgamma_may_be_infinite_in_16_bits(p: int, expected: float) -> None:
     """As 2.6.0 and 2.15.0: a sum of minus infinity and a constant of 71,000 for ``p=500``."""
     with np.errstate(all="ignore"):
-        found = called("mvlgamma", np.array([3.796875, 0.75], np.float16), p).array
-    np.testing.assert_array_equal(found, np.full(2, expected, np.float16))
+        result = called("mvlgamma", np.array([3.796875, 0.75], np.float16), p).array
+    np.testing.assert_array_equal(result, np.full(2, expected, np.float16))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -139,8 +141,8 @@ NN = complex(math.nan, math.nan)
 def test_complex_points_to_infinity(kind: str, ends: tuple[float, float], steps: int, expected: dict[str, list[complex]]) -> None:
     for release, values in expected.items():
         out = Tensor(np.zeros(0, kind))
-        found = resolve("aten::linspace", Release(release))(*ends, steps, out=out).array
-        np.testing.assert_array_equal(found[: len(values)], np.array(values, kind), release)
+        result = resolve("aten::linspace", Release(release))(*ends, steps, out=out).array
+        np.testing.assert_array_equal(result[: len(values)], np.array(values, kind), release)
 
 
 LARGE, SMALL = complex(-3.75, 1e10), complex(1e-3, 1e-3)
@@ -178,5 +180,5 @@ def test_inverse_circular_functions_of_complex_numbers(
 )
 def test_polynomials_of_degree_33_are_equal_to_the_last_bit(name: str, expected: list[float]) -> None:
     """As 1.13.1 to 2.15.0, whose kernels fuse products with sums."""
-    found = called(f"special_{name}", single(-2.3, -0.875, 1.1), 33).array
-    assert found.tolist() == [float(np.float32(one)) for one in expected]
+    result = called(f"special_{name}", single(-2.3, -0.875, 1.1), 33).array
+    assert result.tolist() == [float(np.float32(number)) for number in expected]

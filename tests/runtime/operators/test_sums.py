@@ -21,11 +21,11 @@ from torch_compat.runtime.tensor import Tensor
 
 def numbers(*shape: int, seed: int) -> Tensor:
     """Numbers between -2 and 2, as the releases were given them."""
-    found = []
+    results = []
     for _ in range(int(np.prod(shape))):
         seed = (seed * 6364136223846793005 + 1442695040888963407) % (1 << 64)
-        found.append(struct.unpack("f", struct.pack("f", ((seed >> 33) / float(1 << 31) - 0.5) * 4))[0])
-    return Tensor(np.array(found, np.float32).reshape(shape))
+        results.append(struct.unpack("f", struct.pack("f", ((seed >> 33) / float(1 << 31) - 0.5) * 4))[0])
+    return Tensor(np.array(results, np.float32).reshape(shape))
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def numbers(*shape: int, seed: int) -> Tensor:
 )
 def test_rows_are_summed_in_cascades_since_1_7(count: int, before: float, since: float) -> None:
     x = numbers(count, seed=count)
-    for horizon, said in (("1.6.0", before), ("1.7.1", since), ("2.15.0", since)):
-        assert resolve("aten::sum", Release(horizon))(x).item() == said
+    for horizon, message in (("1.6.0", before), ("1.7.1", since), ("2.15.0", since)):
+        assert resolve("aten::sum", Release(horizon))(x).item() == message
         mean = resolve("aten::mean", Release(horizon))(x)
-        assert mean.item() == float(np.float32(said) / np.float32(count))
+        assert mean.item() == float(np.float32(message) / np.float32(count))
     assert before != since or count in {33, 1000}
 
 
@@ -58,10 +58,10 @@ def test_rows_are_summed_in_cascades_since_1_7(count: int, before: float, since:
 def test_matrices_are_summed_as_they_lie_in_memory(dims: list[int], before: list[float], since: list[float] | None) -> None:
     x = numbers(7, 33, seed=733)
     turned = Tensor(x.array.T)
-    for horizon, said in (("1.6.0", before), ("2.15.0", since or before)):
+    for horizon, message in (("1.6.0", before), ("2.15.0", since or before)):
         call = resolve("aten::sum", Release(horizon))
-        assert np.ravel(call(x, dims).array)[:3].tolist() == said
-        assert np.ravel(call(turned, [1 - one for one in dims]).array)[:3].tolist() == said
+        assert np.ravel(call(x, dims).array)[:3].tolist() == message
+        assert np.ravel(call(turned, [1 - dim for dim in dims]).array)[:3].tolist() == message
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_matrices_are_summed_as_they_lie_in_memory(dims: list[int], before: list
     ],
 )  # fmt: skip
 def test_what_is_made_of_sums_is_rounded_at_each_step(name: str, count: int, args: tuple[Any, ...], said: list[float]) -> None:
-    found = resolve(f"aten::{name}", Release("2.15.0"))(numbers(count, seed=count), *args)
-    assert np.ravel(found.array).tolist() == said
+    tensor = resolve(f"aten::{name}", Release("2.15.0"))(numbers(count, seed=count), *args)
+    assert np.ravel(tensor.array).tolist() == said
 
 
 def test_small_matrices_are_multiplied_one_product_after_the_other() -> None:
@@ -119,6 +119,6 @@ def test_means_of_nothing_give_no_warning(name: str, args: tuple[Any, ...], dtyp
 def test_doubles_are_added_four_lanes_at_a_time(count: int, cascades: bool, expected: str) -> None:
     """As 1.6.0 and 2.13.0 answer."""
     numbers = np.array([(-1) ** n * 1e6 / (n * n + 0.3) for n in range(count)])
-    found = ordered_sum(numbers, (0,), cascades=cascades)
-    assert found is not None
-    assert float(found).hex() == expected
+    result = ordered_sum(numbers, (0,), cascades=cascades)
+    assert result is not None
+    assert float(result).hex() == expected

@@ -19,7 +19,7 @@ HORIZONS = ("1.5.1", "2.15.0")
 
 
 def called(name: str, *given: Any, at: str, **words: Any) -> Any:
-    args = [Tensor(one) if isinstance(one, np.ndarray) else one for one in given]
+    args = [Tensor(item) if isinstance(item, np.ndarray) else item for item in given]
     return resolve(f"aten::{name}", Release(at))(*args, **words)
 
 

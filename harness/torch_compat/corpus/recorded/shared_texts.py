@@ -26,22 +26,22 @@ def text_id(text: str) -> str:
     return digest(text)[:OUTCOME_DIGITS]
 
 
-def apart(value: Any, found: dict[str, str]) -> Any:
+def apart(value: Any, element: dict[str, str]) -> Any:
     """Replace long texts in a JSON value by ids. Tensor data, which contains no blanks, and keys are left unchanged.
 
     Parameters:
-        found: receives the texts by id.
+        element: receives the texts by id.
     """
     if isinstance(value, str):
         if len(value) > LONG and " " in value:
             name = text_id(value)
-            found[name] = value
+            element[name] = value
             return f"{MARK}{name}"
         return f"{MARK}{value}" if value.startswith(MARK) else value
     if isinstance(value, dict):
-        return {key: apart(item, found) for key, item in value.items()}
+        return {key: apart(item, element) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [apart(item, found) for item in value]
+        return [apart(item, element) for item in value]
     return value
 
 

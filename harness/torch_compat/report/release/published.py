@@ -175,13 +175,13 @@ def compared(published: Published, report: ReleaseReport, where: str) -> Publish
     return PublishedComparison(published, report, tuple(shown), tuple(unseen), unnamed)
 
 
-def published_md(found: Sequence[PublishedComparison], unrecorded: Sequence[Published] = ()) -> str:
+def published_md(value: Sequence[PublishedComparison], unrecorded: Sequence[Published] = ()) -> str:
     """The document: the same evidence and the same table give the same bytes.
 
     Parameters:
         unrecorded: releases without any recorded release of their minor line; they are listed as not compared.
     """
-    return "\n".join(escaped(line) for line in _lines(found, unrecorded)) + "\n"
+    return "\n".join(escaped(line) for line in _lines(value, unrecorded)) + "\n"
 
 
 def _lines(value: Sequence[PublishedComparison], unrecorded: Sequence[Published]) -> Iterator[str]:

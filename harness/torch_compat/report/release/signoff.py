@@ -83,7 +83,7 @@ class Blocker:
         return self.kind != "not-checked"
 
 
-def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
+def blockers(report: Report, value: ReleaseReport) -> list[Blocker]:
     """Everything that prevents a sign-off: broken promises, missing checks, and results based on the reference reader alone."""
     held = [Blocker("fail", finding.id, finding.title) for finding in report.findings if finding.verdict is Verdict.FAIL]
     held += [Blocker("not-checked", f"{what}: {why}", f"{count} × {why}") for what, why, count in report.not_checked]
@@ -92,7 +92,7 @@ def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
     known = {why for _, why, _ in report.not_checked}
     held += [
         Blocker("not-checked", asked.why, f"{asked.count} × {asked.why}")
-        for asked in found.not_asked
+        for asked in value.not_asked
         if not asked.explained and not any(asked.why.startswith(why) for why in known)
     ]
     held += [
@@ -108,7 +108,7 @@ def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
 
 def statement(
     report: Report,
-    found: ReleaseReport,
+    value: ReleaseReport,
     files: Mapping[str, str],
     notes: str,
     *,
@@ -135,15 +135,15 @@ def statement(
         nobody[f"{what}: {why}" if why else what] = count
     document: dict[str, Any] = {
         "schema_version": VERSION,
-        "release": found.release,
-        "since": found.since,
+        "release": value.release,
+        "since": value.since,
         "by": by,
         "date": date,
         "amends": amends or None,
         "as_of": report.as_of,
         "evidence": report.evidence,
         "counts": {str(verdict): count for verdict, count in report.counts.items()},
-        "items": [item.id for item in found.items],
+        "items": [item.id for item in value.items],
         "accepted": [{"id": blocker.id, "kind": blocker.kind, "what": blocker.text, "because": why} for blocker, why in accepted],
         "listed": {**listed, str(Verdict.NO_PROMISE): nobody},
         "files": dict(files),

@@ -224,14 +224,14 @@ class _Reader:
         )  # fmt: skip
 
     def graph(
-        self, found: dict[str, Any], names: list[str | None] | None = None, constants: dict[str, Any] | None = None
+        self, element: dict[str, Any], names: list[str | None] | None = None, constants: dict[str, Any] | None = None
     ) -> Graph:
         self.depth += 1
         if self.depth > MOST_NESTED:
             raise ValueError(f"graphs are nested deeper than {MOST_NESTED}")
         known: set[str] = set(constants or ())
         inputs: list[str | None] = []
-        for place, item in enumerate(only(found["inputs"], list)):
+        for place, item in enumerate(only(element["inputs"], list)):
             self.allowance.spend(JSON)
             kind, value = union(item)
             name = defined(kind, value)
@@ -240,12 +240,12 @@ class _Reader:
             inputs.append(name)
             if name is not None:
                 self._define(name, known)
-        nodes = tuple([self.node(only(entry, dict), known) for entry in only(found["nodes"], list)])
-        outputs = tuple([self.argument(*union(entry), known) for entry in only(found["outputs"], list)])
-        sizes = {name: self.sizes(meta) for name, meta in only(found.get("tensor_values") or {}, dict).items()}
-        numbers = {name: _size(value) for name, value in only(found.get("sym_int_values") or {}, dict).items()}
+        nodes = tuple([self.node(only(entry, dict), known) for entry in only(element["nodes"], list)])
+        outputs = tuple([self.argument(*union(entry), known) for entry in only(element["outputs"], list)])
+        sizes = {name: self.sizes(meta) for name, meta in only(element.get("tensor_values") or {}, dict).items()}
+        numbers = {name: _size(value) for name, value in only(element.get("sym_int_values") or {}, dict).items()}
         self.depth -= 1
-        single = found.get("is_single_tensor_return") is True
+        single = element.get("is_single_tensor_return") is True
         if single and len(outputs) != 1:
             raise ValueError(f"a graph with a single result has {len(outputs)} outputs")
         return Graph(tuple(inputs), nodes, outputs, single, sizes, numbers)
@@ -256,9 +256,9 @@ class _Reader:
         self.allowance.spend(JSON * (1 + len(stated)))
         return tuple([_size(item) for item in stated])
 
-    def node(self, found: dict[str, Any], known: set[str]) -> Node:
-        target = only(found["target"], str)
-        given = only(found["inputs"], list)
+    def node(self, element: dict[str, Any], known: set[str]) -> Node:
+        target = only(element["target"], str)
+        given = only(element["inputs"], list)
         self.allowance.spend(JSON * (2 + len(given)))
         args: list[Any] = []
         keywords: dict[str, Any] = {}
@@ -273,8 +273,8 @@ class _Reader:
                 raise ValueError(f"{cut(target)} has two arguments with the name {cut(name)!r}")
             else:
                 keywords[name] = value
-        outputs = tuple([self._result(*union(entry), known) for entry in only(found["outputs"], list)])
-        single = found.get("is_hop_single_tensor_return") is not False
+        outputs = tuple([self._result(*union(entry), known) for entry in only(element["outputs"], list)])
+        single = element.get("is_hop_single_tensor_return") is not False
         return Node(target, tuple(args), keywords, outputs, single, f"{self.where}, node {_named(outputs) or target!r}")
 
     def argument(self, kind: str, value: Any, known: set[str]) -> Any:

@@ -267,19 +267,19 @@ def literal_type(node: ast.expr) -> Type | None:
     return None
 
 
-def may_be(found: Type, declared: Type) -> bool:
+def may_be(value: Type, declared: Type) -> bool:
     """Whether a value of one type can have the declared type."""
-    if found.kind == "Any" or declared.kind in {"Any", "class"}:
+    if value.kind == "Any" or declared.kind in {"Any", "class"}:
         return True
     if declared.kind == "Optional":
-        return found.kind == "None" or may_be(found, declared.args[0])
+        return value.kind == "None" or may_be(value, declared.args[0])
     if declared.kind == "Union":
-        return any(may_be(found, arg) for arg in declared.args)
+        return any(may_be(value, arg) for arg in declared.args)
     if declared.kind == "number":
-        return found.kind in {"int", "float", "complex"}
-    if found.kind == "Tuple" and declared.kind == "Tuple":
-        return len(found.args) == len(declared.args) and all(map(may_be, found.args, declared.args))
-    return found.kind == declared.kind
+        return value.kind in {"int", "float", "complex"}
+    if value.kind == "Tuple" and declared.kind == "Tuple":
+        return len(value.args) == len(declared.args) and all(map(may_be, value.args, declared.args))
+    return value.kind == declared.kind
 
 
 def annotated_type(node: ast.expr) -> Type | None:

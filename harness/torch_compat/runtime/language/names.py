@@ -214,9 +214,9 @@ class Names:
         """The file name in frames of the compiled source."""
         return f"{FILE_PREFIX}{self.where}>"
 
-    def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
+    def fail(self, node: ast.AST, text: str, code: str = "source") -> SourceError:
         """An error at this place."""
-        return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
+        return SourceError(text, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def literal(self, node: ast.expr, depth: int = 0) -> Any:
         """A constant: of an enumeration, a ``Final`` attribute, a default."""

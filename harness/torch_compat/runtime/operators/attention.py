@@ -97,20 +97,20 @@ def _versions() -> None:
         operator("aten::_scaled_dot_product_attention_math", since=max(since, "2.0.0"))(both)
 
 
-def laid_out(found: Array, query: Array, era: int) -> Array:
+def laid_out(array: Array, query: Array, era: int) -> Array:
     """Lay out the result like the flash attention kernel, for four dimensions and equal widths.
 
     Up to 2.4 (era 0) heads (dimension 1) come after the rows in memory; as of 2.5 the order is that of the query. Without this kernel the
     result is contiguous: up to 2.0, with a mask up to 2.2, and with a mask that requires gradients.
     """
-    if query.ndim != 4 or found.shape != query.shape:
-        return found
+    if query.ndim != 4 or array.shape != query.shape:
+        return array
     if not era:
-        return np.ascontiguousarray(found.swapaxes(1, 2)).swapaxes(1, 2)
+        return np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2)
     if query.flags.c_contiguous:
-        return found
-    result = np.empty_like(query, dtype=found.dtype, order="K")
-    result[...] = found
+        return array
+    result = np.empty_like(query, dtype=array.dtype, order="K")
+    result[...] = array
     return result
 
 

@@ -387,10 +387,10 @@ def _losses() -> None:
             reduction: int = MEAN,
             ignore_index: int = -100,
             empty: float = empty,
-            one: bool = item,
+            entry: bool = item,
             _alone: bool = alone,
         ) -> Tensor:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)[0]
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=entry, _alone=_alone)[0]
 
         def both(
             self: Tensor,
@@ -399,19 +399,19 @@ def _losses() -> None:
             reduction: int,
             ignore_index: int,
             empty: float = empty,
-            one: bool = item,
+            entry: bool = item,
             _alone: bool = alone,
         ) -> tuple[Tensor, Tensor]:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=entry, _alone=_alone)
 
         operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
         operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
 
         def cross_entropy(
             self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
-            empty: float = empty, one: bool = item,
+            empty: float = empty, entry: bool = item,
         ) -> Tensor:  # fmt: skip
-            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, one)
+            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, entry)
 
         if alone and since != "1.10.0":
             operator("aten::cross_entropy_loss", since=since)(cross_entropy)
@@ -440,7 +440,7 @@ def _cross(
     ignore_index: int,
     smoothing: float,
     empty: float,
-    one: bool,
+    item: bool,
 ) -> Tensor:
     x = self.array
     at = 1 if x.ndim > 1 else 0
@@ -466,7 +466,7 @@ def _cross(
         if reduction == MEAN:
             return Tensor(np.asarray(value.sum() / (x.size // classes)).astype(x.dtype))
         return _reduce(np.asarray(value), reduction, x.dtype)
-    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, one=one)
+    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, one=item)
     if not smoothing:
         return Tensor(plain.array.astype(x.dtype))
     kept = target.array != ignore_index

@@ -140,16 +140,16 @@ def _read(path: str, record: str) -> Any:
         return pickle.loads(archive.read(f"archive/{record}"))
 
 
-def save(made: Any, path: str) -> None:
-    _write(path, {"data.pkl": pickle.dumps(made, 2), "version": b"3\n"})
+def save(value: Any, path: str) -> None:
+    _write(path, {"data.pkl": pickle.dumps(value, 2), "version": b"3\n"})
 
 
 def load(path: str, weights_only: bool = False) -> Any:
     return hook("at_load", _read(path, "data.pkl"))
 
 
-def _save_program(made: Program, path: str) -> None:
-    _write(path, {"constants.pkl": pickle.dumps((made.state, made.methods), 2), "version": b"3\n"})
+def _save_program(program: Program, path: str) -> None:
+    _write(path, {"constants.pkl": pickle.dumps((program.state, program.methods), 2), "version": b"3\n"})
 
 
 def _load_program(path: str) -> Any:
