@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
 LONG = 600  # lines of a file that one can still hold in mind
+NOT_NOUNS = {"one", "found", "said", "made"}  # they do not say what a variable holds
 DTYPES = {
     "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool",
     "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "BFloat16", "ComplexFloat", "ComplexDouble",
@@ -205,6 +206,24 @@ class House:
                     where[node.name].add(source.name)
         return [f"{name}: {', '.join(sorted(files))}" for name, files in sorted(where.items()) if len(files) > 1]
 
+    def variables(self) -> list[str]:
+        """Variables and parameters whose names say nothing about what they hold; fields of classes are not counted."""
+        results: list[str] = []
+        for source in self.ours:
+            fields = {
+                id(statement.target)
+                for node in source.nodes
+                if isinstance(node, ast.ClassDef)
+                for statement in node.body
+                if isinstance(statement, ast.AnnAssign)
+            }
+            for node in source.nodes:
+                name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
+                stored = isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+                if name in NOT_NOUNS and stored and id(node) not in fields:
+                    results.append(f"{source.name}: {name}")
+        return results
+
     def long_files(self) -> list[str]:
         """Files of more than 600 lines."""
         return [f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG]
@@ -368,6 +387,7 @@ COUNTS = (
     Count("circles of imports", House.cycles, 0),
     Count("policy tables", House.policy_tables, 15),
     Count("names of two classes or more", House.class_names, 3),
+    Count("variables that are not nouns", House.variables, 0),
     Count("files over 600 lines", House.long_files, 3),
     Count("readers of schemas", House.schema_readers, 2),
     Count("readers of TorchScript text", House.program_readers, 2),

@@ -129,7 +129,7 @@ def judge(
         _write_page(page, pages)
     result = beside(report, before) if before is not None else None
     write_report(asked, evidence, report, result)
-    print_formatted(report, format_, full=full, found=result)
+    print_formatted(report, format_, full=full, difference=result)
     return result.exit_status if result is not None and fail_on_new else report.exit_status
 
 
@@ -172,11 +172,11 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, d
     write_outputs(outputs, of_report(report, rules, files, table), whole)
 
 
-def print_formatted(report: Report, format_: str, *, full: bool = False, found: BaselineDiff | None = None) -> None:
+def print_formatted(report: Report, format_: str, *, full: bool = False, difference: BaselineDiff | None = None) -> None:
     """Print a report in the requested format, and what is new in it."""
     if format_ == "json":
-        sys.stdout.write(report_json(report, found))
+        sys.stdout.write(report_json(report, difference))
         return
     print_report(report, stdout(), full=full)
-    if found is not None:
-        sys.stdout.write("\n" + "".join(f"{line}\n" for line in beside_lines(found)))
+    if difference is not None:
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in beside_lines(difference)))

@@ -91,7 +91,7 @@ class Parser:
         while at < len(self.text):
             match = token_pattern().match(self.text, at)
             if match is None:
-                self.refuse("a name, a number, a string or a symbol", at=at, found=repr(self.text[at]))
+                self.refuse("a name, a number, a string or a symbol", at=at, actual=repr(self.text[at]))
             kind, word = str(match.lastgroup), match.group()
             if kind == "line" and self.text[at:].isspace():
                 word = self.text[at:]
@@ -109,11 +109,11 @@ class Parser:
             return Token(kind, word, at, at + len(word))
         return Token("end", "", at, at)
 
-    def refuse(self, expected: str, *, at: int | None = None, found: str | None = None) -> NoReturn:
+    def refuse(self, expected: str, *, at: int | None = None, actual: str | None = None) -> NoReturn:
         """Raise a SchemaError at the current token, or at ``at``."""
-        if found is None:
-            found = "the end" if self.token.kind == "end" else repr(self.token.text)
-        raise SchemaError(self.text, (self.token.start if at is None else at) + 1, expected, found)
+        if actual is None:
+            actual = "the end" if self.token.kind == "end" else repr(self.token.text)
+        raise SchemaError(self.text, (self.token.start if at is None else at) + 1, expected, actual)
 
     def take(self, kind: str) -> bool:
         """Consume a token of this kind, if it is the current one."""
@@ -181,7 +181,7 @@ class Parser:
             self.refuse(
                 "an overload name other than 'default' that does not begin with two underscores",
                 at=token.start,
-                found=repr(overload),
+                actual=repr(overload),
             )
         return name, overload
 
@@ -225,7 +225,7 @@ class Parser:
             token = self.token
             digits = _INTEGER.match(self.expect("number", "']', or the size of the list"))
             if digits is None:
-                self.refuse("the size of the list", at=token.start, found=repr(token.text))
+                self.refuse("the size of the list", at=token.start, actual=repr(token.text))
             self.expect("]")
             size = _stored(int(digits.group()), 32)
             real, alias = list_of(real), self._container(alias)
@@ -253,7 +253,7 @@ class Parser:
         try:
             result: SchemaType = make(*types)
         except ValueError as error:
-            self.refuse(str(error), found=repr(self.token.text))
+            self.refuse(str(error), actual=repr(self.token.text))
         return result
 
     def _type(self) -> tuple[SchemaType, Alias | None]:
@@ -322,7 +322,7 @@ class Parser:
         result = BASE.get(word) or (RECORDED.get(word) if self.recorded else None)
         if result is None:
             if not word[0].islower():
-                self.refuse(f"a type{_nearest(word)}", at=token.start, found=repr(word))
+                self.refuse(f"a type{_nearest(word)}", at=token.start, actual=repr(word))
             result = variable(word)
         return result, self._alias()
 
@@ -404,9 +404,9 @@ class Parser:
                     results.append(self._constant(kind, inner))
             self.expect("]", "',' or ']'")
         if kind not in _LISTS:
-            self.refuse(f"no default: a list of {inner.text} has none", at=start, found=repr(self.text[start]))
+            self.refuse(f"no default: a list of {inner.text} has none", at=start, actual=repr(self.text[start]))
         if any(item.kind != kind for item in results):
-            self.refuse(f"values that are {kind}", at=start, found=repr(self.text[start : self.token.start].strip()))
+            self.refuse(f"values that are {kind}", at=start, actual=repr(self.text[start : self.token.start].strip()))
         return Default(f"list[{kind}]", tuple(item.value for item in results))
 
     def _constant(self, kind: str, real: SchemaType) -> Default:
@@ -438,7 +438,7 @@ class Parser:
             digits = _INTEGER.match(number)
             return Default("int", _fitting(int(digits.group())) if digits else _real(""))
         except (ValueError, OverflowError):
-            self.refuse("a number that fits its type", at=at, found=repr(number))
+            self.refuse("a number that fits its type", at=at, actual=repr(number))
 
 
 def _stored(value: int, bits: int) -> int:
@@ -484,11 +484,11 @@ def _unquoted(parser: Parser, token: Token) -> str:
                 octal = re.match("[0-3][0-7]{2}", inner[at + 1 :])
                 if octal is None:
                     parser.refuse(
-                        "an escape sequence that PyTorch supports", at=token.start + quotes + at, found=repr(inner[at : at + 2])
+                        "an escape sequence that PyTorch supports", at=token.start + quotes + at, actual=repr(inner[at : at + 2])
                     )
                 item, at = chr(int(octal.group(), 8)), at + 3
         elif not item.isascii():
-            parser.refuse("ASCII", at=token.start + quotes + at, found=repr(item))
+            parser.refuse("ASCII", at=token.start + quotes + at, actual=repr(item))
         out += item
         at += 1
     return out
@@ -510,7 +510,7 @@ def _follows(parser: Parser, before: list[Argument], argument: Argument, start: 
         and argument.type.kind != "list"
         and any(other.default is not None for other in before)
     ):
-        parser.refuse("a default, since an earlier argument has one", at=start, found=repr(argument.name))
+        parser.refuse("a default, since an earlier argument has one", at=start, actual=repr(argument.name))
 
 
 def read_quickly(text: str, *, recorded: bool) -> Schema | None:

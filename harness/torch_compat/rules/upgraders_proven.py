@@ -66,13 +66,13 @@ def _said(
     text: str,
     *,
     verdict: Verdict = Verdict.FAIL,
-    one: Upgrader | None = None,
+    upgrader: Upgrader | None = None,
     modelled: bool = False,
 ) -> Judgement:
     """Return a judgement of an upgrader; a pass if the text is empty."""
-    since = (one.since or "") if one is not None else ""
+    since = (upgrader.since or "") if upgrader is not None else ""
     name = f"{subject}: {what}"
-    reproduce = f"torch-compat prove {one.id}" if one is not None else ""
+    reproduce = f"torch-compat prove {upgrader.id}" if upgrader is not None else ""
     if not text:
         return Judgement(rule.id, Verdict.PASS, name, reader=since, modelled=modelled)
     cause = Cause(what, subject, f"{subject}: {text}")
@@ -88,19 +88,19 @@ def _proof(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[
     proof = evidence.proofs.found.get(upgrader.id) if evidence.proofs is not None else None
     missing = _missing(evidence, upgrader, proof)
     if proof is None or missing:
-        yield _said(rule, "proof", upgrader.id, missing, verdict=Verdict.NOT_CHECKED, one=upgrader)
+        yield _said(rule, "proof", upgrader.id, missing, verdict=Verdict.NOT_CHECKED, upgrader=upgrader)
         return
     confirmed = proof.confirmed > 0
     for example in proof.examples:
         text = f"{example.said}, for the call {example.call} with {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
-        yield _said(rule, example.sort, upgrader.id, text, one=upgrader, modelled=not confirmed)
+        yield _said(rule, example.sort, upgrader.id, text, upgrader=upgrader, modelled=not confirmed)
     if not proof.examples:
-        yield _said(rule, "proof", upgrader.id, "", one=upgrader, modelled=not confirmed)
+        yield _said(rule, "proof", upgrader.id, "", upgrader=upgrader, modelled=not confirmed)
     if proof.calls.get("changed-later"):
         text = (
             f"{proof.calls['changed-later']} calls differ because of {', '.join(proof.later)}, which is later than the upgrader"
         )
-        yield _said(rule, "later change", upgrader.id, text, verdict=Verdict.EXPECTED, one=upgrader)
+        yield _said(rule, "later change", upgrader.id, text, verdict=Verdict.EXPECTED, upgrader=upgrader)
     if proof.calls.get("relaxed"):
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{upgrader.id}: relaxed", reader=upgrader.since or "")
     yield from _obligations(rule, upgrader, proof)
@@ -154,11 +154,11 @@ def _obligations(rule: RuleEntry, upgrader: Upgrader, proof: RecordedProof) -> I
         upgrader.id,
         "; ".join(wrong) or unasked,
         verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED,
-        one=upgrader,
+        upgrader=upgrader,
     )
     for each in proof.of("branch"):
         text = f"no generated call reaches the branch at {each.of}" if each.found == "0" else ""
-        yield _said(rule, "branch", upgrader.id, text, one=upgrader)
+        yield _said(rule, "branch", upgrader.id, text, upgrader=upgrader)
     saved = proof.of("saved")
     if not saved and upgrader.since is None:
         text = f"{upgrader.id}: saving an upgraded program was not tested with a build that has the upgrader"
@@ -166,19 +166,19 @@ def _obligations(rule: RuleEntry, upgrader: Upgrader, proof: RecordedProof) -> I
         return
     if not saved:
         text = "saving an upgraded program was not tested with any release"
-        yield _said(rule, "saved", upgrader.id, text, verdict=Verdict.NOT_CHECKED, one=upgrader)
+        yield _said(rule, "saved", upgrader.id, text, verdict=Verdict.NOT_CHECKED, upgrader=upgrader)
     for each in saved:
         low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {upgrader.bump} or higher"
         text = low if not each.found.isdecimal() or int(each.found) < upgrader.bump else ""
         broken = f"{each.of} saves an upgraded program that it cannot load again: {_line(each.found)}"
-        yield _said(rule, "saved", upgrader.id, text if each.found.isdecimal() else broken, one=upgrader)
+        yield _said(rule, "saved", upgrader.id, text if each.found.isdecimal() else broken, upgrader=upgrader)
     for each in proof.of("again"):
         text = (
             f"{each.of} upgrades a program a second time after having upgraded and saved it: {each.found}"
             if each.found != "same"
             else ""
         )
-        yield _said(rule, "again", upgrader.id, text, one=upgrader)
+        yield _said(rule, "again", upgrader.id, text, upgrader=upgrader)
 
 
 def _line(text: str) -> str:
@@ -209,13 +209,15 @@ def _body(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[J
     try:
         operators, itself = called(upgrader.body), is_call_itself(upgrader.body, upgrader.operator)
     except UsageError as error:
-        yield _said(rule, "calls", upgrader.id, error.message, one=upgrader)
+        yield _said(rule, "calls", upgrader.id, error.message, upgrader=upgrader)
         return
     if upgrader.since is None:
         text = "its body is the old call itself: write it with operators that do not change" if itself else ""
-        yield _said(rule, "body", upgrader.id, text, one=upgrader)
+        yield _said(rule, "body", upgrader.id, text, upgrader=upgrader)
     if evidence.operators is None or not evidence.operators.schemas.releases:
-        yield _said(rule, "calls", upgrader.id, "there are no records of operators", verdict=Verdict.NOT_CHECKED, one=upgrader)
+        yield _said(
+            rule, "calls", upgrader.id, "there are no records of operators", verdict=Verdict.NOT_CHECKED, upgrader=upgrader
+        )
         return
     schemas = evidence.operators.schemas
     releases = [
@@ -232,7 +234,7 @@ def _body(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[J
         if operators
         else "its body does not call any operator"
     )
-    yield _said(rule, "calls", upgrader.id, text, one=upgrader)
+    yield _said(rule, "calls", upgrader.id, text, upgrader=upgrader)
 
 
 def _old(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Judgement]:
@@ -244,7 +246,7 @@ def _old(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Ju
             text = (
                 f"it is not known which releases precede file format {upgrader.bump}, or there are no records of their operators"
             )
-            yield _said(rule, "no old release", upgrader.id, text, verdict=Verdict.NOT_CHECKED, one=upgrader)
+            yield _said(rule, "no old release", upgrader.id, text, verdict=Verdict.NOT_CHECKED, upgrader=upgrader)
             return
         having = [
             release
@@ -252,18 +254,18 @@ def _old(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Ju
             if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, upgrader.operator, release)
         ]
         text = f"does not name a release with the old behavior, but {having[-1]} has {upgrader.operator}" if having else ""
-        yield _said(rule, "no old release", upgrader.id, text, one=upgrader)
+        yield _said(rule, "no old release", upgrader.id, text, upgrader=upgrader)
         return
     bumped = _bumped(evidence, upgrader)
     late = bumped in evidence.rank and evidence.rank.get(upgrader.old, ABSENT) >= evidence.rank[bumped]
     text = f"torch {upgrader.old} reads file format {upgrader.bump}, so it does not have the old behavior" if late else ""
-    yield _said(rule, "old release", upgrader.id, text, one=upgrader)
+    yield _said(rule, "old release", upgrader.id, text, upgrader=upgrader)
     if upgrader.since is None:
         real = _of(evidence, upgrader.operator, upgrader.old)
         text = "" if any(same_schema(upgrader.old_schema, text) for text in real) else (
             f"declares the old schema {upgrader.old_schema}, but torch {upgrader.old} has {real[0] if real else 'no such operator'}"
         )  # fmt: skip
-        yield _said(rule, "old schema", upgrader.id, text, one=upgrader)
+        yield _said(rule, "old schema", upgrader.id, text, upgrader=upgrader)
     fixtures = [
         fixture.id
         for fixture in evidence.corpus.fixtures.values()
@@ -275,7 +277,7 @@ def _old(evidence: Evidence, rule: RuleEntry, upgrader: Upgrader) -> Iterator[Ju
         cause = Cause("fixture", upgrader.id, f"{upgrader.id}: {text} yet; run the recipe {waiting[0]} with the releases first")
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{upgrader.id}: fixture", cause)
         return
-    yield _said(rule, "fixture", upgrader.id, text, one=upgrader)
+    yield _said(rule, "fixture", upgrader.id, text, upgrader=upgrader)
 
 
 def _bumped(evidence: Evidence, upgrader: Upgrader) -> str:

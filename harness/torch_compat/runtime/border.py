@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERNAL", "Border", "Place"]
 
 INTERNAL = frozenset({
-    "era", "since", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
+    "era", "since", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "single", "form", "order", "whole", "kind",
 })  # fmt: skip
 """Parameters that only internal code passes; ``tests/runtime/test_border.py`` checks all others against the schemas of the releases."""
 MOST = 64  # maximum number of arguments of a variadic operator

@@ -324,16 +324,16 @@ def _nll(
     ignore_index: int,
     *,
     empty: float,
-    one: bool = True,
+    single: bool = True,
     _alone: bool = True,
 ) -> tuple[Tensor, Tensor]:
     x, y = self.array, target.array
     if x.ndim == 1 and not y.ndim and not _alone:
         raise fail("1D target tensor expected, multi-target not supported")
     if x.ndim == y.ndim == 1:  # for a single sample, only the first target counts
-        if y.size != (1 if one else x.size) or not y.size:
+        if y.size != (1 if single else x.size) or not y.size:
             raise raised(
-                "ValueError", f"For 1D input, 1D target must have size {1 if one else x.size}, but got target size: {y.size}"
+                "ValueError", f"For 1D input, 1D target must have size {1 if single else x.size}, but got target size: {y.size}"
             )
         y = y[0]
     if x.dtype.kind in "iub":
@@ -376,7 +376,7 @@ def _losses() -> None:
     # If all targets are ignored, the mean is 0 up to 1.10 and NaN since 1.11; the mean of an empty input is always NaN.
     # Up to 2.8 a 1-D input needs one target for each class, and only the first counts; since 2.9 it needs one target.
     # From 1.4 to 1.9 a sample without a batch dimension needs a 1-D target.
-    for since, empty, item, alone in (
+    for since, empty, single, alone in (
         ("1.0.0", 0.0, False, True), ("1.4.0", 0.0, False, False), ("1.10.0", 0.0, False, True), ("1.11.0", np.nan, False, True), ("2.9.0", np.nan, True, True),
     ):  # fmt: skip
 
@@ -387,10 +387,10 @@ def _losses() -> None:
             reduction: int = MEAN,
             ignore_index: int = -100,
             empty: float = empty,
-            entry: bool = item,
+            single: bool = single,
             _alone: bool = alone,
         ) -> Tensor:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=entry, _alone=_alone)[0]
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, single=single, _alone=_alone)[0]
 
         def both(
             self: Tensor,
@@ -399,19 +399,19 @@ def _losses() -> None:
             reduction: int,
             ignore_index: int,
             empty: float = empty,
-            entry: bool = item,
+            single: bool = single,
             _alone: bool = alone,
         ) -> tuple[Tensor, Tensor]:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=entry, _alone=_alone)
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, single=single, _alone=_alone)
 
         operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
         operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
 
         def cross_entropy(
             self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
-            empty: float = empty, entry: bool = item,
+            empty: float = empty, single: bool = single,
         ) -> Tensor:  # fmt: skip
-            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, entry)
+            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, single)
 
         if alone and since != "1.10.0":
             operator("aten::cross_entropy_loss", since=since)(cross_entropy)
@@ -440,7 +440,7 @@ def _cross(
     ignore_index: int,
     smoothing: float,
     empty: float,
-    item: bool,
+    single: bool,
 ) -> Tensor:
     x = self.array
     at = 1 if x.ndim > 1 else 0
@@ -466,7 +466,7 @@ def _cross(
         if reduction == MEAN:
             return Tensor(np.asarray(value.sum() / (x.size // classes)).astype(x.dtype))
         return _reduce(np.asarray(value), reduction, x.dtype)
-    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, one=item)
+    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, single=single)
     if not smoothing:
         return Tensor(plain.array.astype(x.dtype))
     kept = target.array != ignore_index

@@ -153,14 +153,14 @@ def _exact(kind: np.dtype[Any]) -> Any:
     return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
 
 
-def _steps(steps: Any, *, one: bool = True) -> int:
+def _steps(steps: Any, *, single: bool = True) -> int:
     if steps.__class__ is Tensor:
         steps = int(steps.array)
     if steps is None:
         return 100
     if steps < 0:
         raise fail("number of steps must be non-negative")
-    if steps == 1 and not one:
+    if steps == 1 and not single:
         raise fail("invalid number of points")
     meter.array(5 * steps)
     return steps  # type: ignore[no-any-return]
@@ -268,7 +268,7 @@ def _linspaces() -> None:
                 raise fail(f"_th_linspace is not implemented for type {kind}")
             first, last = _number(start), _number(end)
             # 1.0 refuses a single point, unless both ends are equal.
-            array = spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
+            array = spaced(first, last, _steps(steps, single=era >= 0 or first == last), kind, era=max(era, 0))
             return _filled(array, out)
 
         operator("aten::linspace", since=since, gradient=False)(call)
