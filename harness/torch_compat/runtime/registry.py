@@ -30,6 +30,7 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import registration
 from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.iterated import arranging
+from torch_compat.runtime.libraries import with_libraries
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
 from torch_compat.runtime.out_dtypes import refuse_outs
@@ -153,7 +154,7 @@ def _guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bo
     from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
     from torch_compat.runtime.unmodelled import checked  # noqa: PLC0415 - likewise
 
-    call = refusing_empty_batches(name, call, horizon)
+    call = refusing_empty_batches(name, with_libraries(name, call, horizon), horizon)
     return checked(name, guarded(name, call, horizon, lists=lists), horizon)
 
 

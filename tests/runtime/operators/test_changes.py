@@ -74,7 +74,7 @@ ROUNDED = (
     | {
         (f"aten::{name}", Release(since))
         for name in ("conv1d", "conv2d", "_convolution", "convolution", "convolution_overrideable")
-        for since in ("1.7.0", "1.8.0", "1.9.0", "2.0.0")
+        for since in ("1.6.0", "1.7.0", "1.8.0")
     }
     | {(f"aten::{name}", Release(since)) for name in LINEAR_NAMES for since in LINEAR.keys() - {"1.0.0", "1.6.0"}}
     | {

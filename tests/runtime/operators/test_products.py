@@ -1,70 +1,115 @@
-"""In which order small products of matrices are summed: the bits that 2.0.1 and 2.15.0 give of float32, on a processor of AMD."""
+"""In which order products of matrices are summed: the bits of releases on a processor of Intel with ``MKL_CBWR=AVX2`` and one thread."""
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
 import pytest
 
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._matrix_kernels import matrix_product
 from torch_compat.runtime.operators._products import accumulated
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
 
 F32 = np.float32
 Array = np.ndarray[Any, Any]
+RELEASES = ("1.6.0", "1.13.1", "2.4.1", "2.15.0")
+"""The last release of each period."""
+DIGESTS = [
+    ((3, 7, 5), "NN", "9f3001bf e78d826f 9f3001bf 9f3001bf"),
+    ((3, 7, 5), "NT", "9f3001bf e78d826f 9f3001bf 9f3001bf"),
+    ((3, 7, 5), "TN", "9f3001bf e78d826f 9f3001bf 9f3001bf"),
+    ((2, 9, 33), "NN", "3a43b105 f9abb9ef 3a43b105 3a43b105"),
+    ((2, 9, 33), "NT", "3a43b105 f9abb9ef 3a43b105 3a43b105"),
+    ((2, 9, 33), "TN", "3a43b105 f9abb9ef 3a43b105 3a43b105"),
+    ((7, 10, 24), "NN", "5d61a553 913c2972 5d61a553 5d61a553"),
+    ((7, 10, 24), "NT", "5d61a553 913c2972 5d61a553 5d61a553"),
+    ((7, 10, 24), "TN", "5d61a553 913c2972 5d61a553 5d61a553"),
+    ((9, 64, 16), "NN", "7a29c4f9 3f12847f 7a29c4f9 7a29c4f9"),
+    ((9, 64, 16), "NT", "7a29c4f9 3f12847f 7a29c4f9 7a29c4f9"),
+    ((9, 64, 16), "TN", "7a29c4f9 3f12847f 7a29c4f9 7a29c4f9"),
+    ((4, 300, 20), "NN", "353a5629 59d34d95 353a5629 353a5629"),
+    ((3, 40, 2), "NN", "a60b4eae 8a3a30f2 a60b4eae a60b4eae"),
+    ((3, 40, 2), "NT", "a60b4eae 8a3a30f2 d55d13b4 d55d13b4"),
+    ((3, 40, 2), "TN", "a60b4eae 8a3a30f2 a60b4eae a60b4eae"),
+    ((4, 6, 9), "NN", "36d96f75 36d96f75 36d96f75 36d96f75"),
+    ((4, 6, 9), "NT", "36d96f75 b9c256b8 36d96f75 36d96f75"),
+    ((4, 6, 9), "TN", "36d96f75 36d96f75 36d96f75 36d96f75"),
+    ((1, 20, 19), "NN", "4cef4592 5ba466e8 4cef4592 4cef4592"),
+    ((1, 20, 19), "NT", "179c9af9 1b1e3711 179c9af9 e482dc1c"),
+    ((1, 20, 19), "TN", "4cef4592 5ba466e8 4cef4592 4cef4592"),
+    ((1, 47, 7), "NN", "8b6a52cc 8b6a52cc 8b6a52cc 8b6a52cc"),
+    ((1, 47, 7), "NT", "0714e3f6 dd08361e 0714e3f6 0586070c"),
+    ((1, 47, 7), "TN", "8b6a52cc 8b6a52cc 8b6a52cc 8b6a52cc"),
+    ((7, 45, 1), "NN", "12dca68a db385241 12dca68a 4ac20fa2"),
+    ((7, 45, 1), "NT", "12dca68a db385241 12dca68a 4ac20fa2"),
+    ((7, 45, 1), "TN", "510b170f 510b170f 510b170f 510b170f"),
+]
+"""Sizes and layouts of two matrices (N row-major, T transposed), and the CRC-32 of the bits of their product in each of the releases."""
 
 
-def operands(rows: int, steps: int, columns: int) -> tuple[Array, Array]:
-    numbers = [
-        np.sin(np.arange(count) * 0.7317 + start).astype(F32) for count, start in ((rows * steps, 0.1), (columns * steps, 0.9))
-    ]
-    return numbers[0].reshape(rows, steps), numbers[1].reshape(columns, steps)
+def matrix(rows: int, columns: int, start: int) -> Array:
+    numbers = np.arange(rows * columns, dtype=np.int64) + start
+    return (((numbers * 7919) % 1009).astype(float) / 1009 - 0.5).astype(F32).reshape(rows, columns)
 
 
-def one_by_one(a: Array, b: Array) -> Array:
-    total = a[:, :1] * b[:1]
-    for step in range(1, a.shape[1]):
-        total = total + a[:, step : step + 1] * b[step : step + 1]
-    return total
+def laid_out(array: Array, layout: str) -> Array:
+    return np.ascontiguousarray(array.T).T if layout == "T" else array
 
 
-def got(a: Array, b: Array) -> Array:
-    single: Array = accumulated(a, b).astype(F32)
-    return single
+def digest(tensor: Tensor) -> str:
+    return f"{zlib.crc32(np.ascontiguousarray(tensor.array).tobytes()):08x}"
 
 
-@pytest.mark.parametrize(("rows", "steps", "columns"), [(3, 7, 5), (16, 32, 8), (3, 12, 16)])
-def test_products_are_added_one_after_the_other(rows: int, steps: int, columns: int) -> None:
-    a, w = operands(rows, steps, columns)
-    b = np.ascontiguousarray(w.T)
-    assert np.array_equal(got(a, b), one_by_one(a, b))
-    assert not np.array_equal(one_by_one(a, b), (a.astype(float) @ b).astype(F32))
+def call(name: str, release: str, *arrays: Array) -> str:
+    return digest(resolve(f"aten::{name}", Release(release))(*map(Tensor, arrays)))
 
 
-def test_products_are_fused_where_there_are_many_columns() -> None:
-    a, w = operands(4, 5, 16)
-    total = np.zeros((4, 16), F32)
-    for step in range(5):
-        total = (total + a[:, step : step + 1].astype(float) * w.T[step : step + 1]).astype(F32)
-    assert np.array_equal(got(a, w.T), total)
-    assert not np.array_equal(total, one_by_one(a, w.T))
+@pytest.mark.parametrize(("sizes", "layouts", "digests"), DIGESTS)
+def test_products_have_the_bits_of_each_release(sizes: tuple[int, int, int], layouts: str, digests: str) -> None:
+    rows, steps, columns = sizes
+    a, b = laid_out(matrix(rows, steps, 1), layouts[0]), laid_out(matrix(steps, columns, 5), layouts[1])
+    assert [call("mm", release, a, b) for release in RELEASES] == digests.split()
 
 
-def test_rows_by_rows_are_added_in_four_or_eight_sums() -> None:
-    a, w = operands(2, 16, 8)
-    parts = [one_by_one(a[:, lane::4], w.T[lane::4]) for lane in range(4)]
-    assert np.array_equal(got(a, w.T), (parts[0] + parts[2]) + (parts[1] + parts[3]))
-    a, w = operands(2, 16, 3)
-    parts = [one_by_one(a[:, lane::8], w.T[lane::8]) for lane in range(8)]
-    halves = [parts[lane] + parts[lane + 4] for lane in range(4)]
-    assert np.array_equal(got(a, w.T), (halves[0] + halves[2]) + (halves[1] + halves[3]))
+@pytest.mark.parametrize(
+    ("steps", "digests"),
+    [
+        (3, "4de8abb3 4de8abb3 4de8abb3 4de8abb3"),
+        (12, "6988173c 7b3db8d2 6988173c 6988173c"),
+        (56, "9dc554c0 358dbc37 9dc554c0 9dc554c0"),
+    ],
+)
+def test_dot_products_are_summed_in_vectors(steps: int, digests: str) -> None:
+    a, b = matrix(1, steps, 3)[0], matrix(1, steps, 9)[0]
+    known = [place for place, release in enumerate(RELEASES) if steps < 16 or release != "1.13.1"]
+    assert [call("dot", RELEASES[place], a, b) for place in known] == [digests.split()[place] for place in known]
 
 
-def test_small_batches_are_added_one_after_the_other_in_any_order_of_their_memory() -> None:
-    a, w = operands(4, 8, 8)
-    assert np.array_equal(got(a[None], w.T[None])[0], one_by_one(a, w.T))
-    assert not np.array_equal(got(a, w.T), one_by_one(a, w.T))
+def test_small_batches_are_added_one_after_the_other_in_every_release() -> None:
+    a, b = matrix(10, 7, 1).reshape(2, 5, 7), matrix(14, 3, 2).reshape(2, 7, 3)
+    assert {call("bmm", release, a, b) for release in RELEASES} == {"56245ef0"}
+
+
+def test_a_single_product_is_not_rounded_before_a_bias_is_added() -> None:
+    a, w, bias = matrix(3, 1, 3), matrix(8, 1, 4), matrix(1, 8, 7)[0]
+    assert {call("linear", release, a, w, bias) for release in RELEASES} == {"c1da8258"}
+    assert digest(Tensor((a * w.T).astype(F32) + bias)) != "c1da8258"
+
+
+def test_the_order_of_products_without_a_known_order_is_not_guessed() -> None:
+    assert matrix_product(matrix(4, 600, 1), matrix(600, 4, 2), 3) is None
+    assert matrix_product(matrix(4, 6, 1), matrix(6, 6, 2), 3) is None
+
+
+def test_a_square_root_is_rounded_before_its_reciprocal() -> None:
+    assert {call("rsqrt", release, matrix(1, 40, 3) + F32(1)) for release in RELEASES} == {"0f17d7c6"}
 
 
 @pytest.mark.parametrize(("rows", "steps", "columns"), [(0, 2, 3), (2, 3, 0), (0, 8, 0), (3, 0, 2)])
 def test_products_without_elements_are_empty_or_zero(rows: int, steps: int, columns: int) -> None:
-    assert got(np.ones((rows, steps), F32), np.ones((steps, columns), F32)).tolist() == np.zeros((rows, columns)).tolist()
+    result = accumulated(np.ones((rows, steps), F32), np.ones((steps, columns), F32)).astype(F32)
+    assert result.tolist() == np.zeros((rows, columns)).tolist()

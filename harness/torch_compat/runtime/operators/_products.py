@@ -6,20 +6,20 @@ import math
 
 import numpy as np
 
+from torch_compat.releases.release import Release
+from torch_compat.runtime.libraries import libraries
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, fail
+from torch_compat.runtime.operators._matrix_kernels import dot_product, matrix_product, one_by_one
 
-__all__ = ["accumulated", "decomposed", "exact", "looped", "multiplied", "sized", "summed"]
+__all__ = ["UNFOLDED", "accumulated", "decomposed", "exact", "looped", "multiplied", "sized", "summed"]
 
 FREE = 1 << 20  # fewer multiplications are not charged
 ROUND = 10_000  # the cost of an iteration of a Python loop over arrays, in multiplications
 MATRIX = 2  # dimensions of a matrix
-STEPS = 64  # up to this number of summands, kernels add products one by one
-FEW_STEPS = 4  # up to this number of summands, all matrix-vector kernels of MKL use the same order
-SMALL = 1 << 15  # up to this number of products, a Python loop is acceptable
 NATIVE = 400  # up to this number of products per matrix of a batch, PyTorch computes them itself
-FUSED_ROWS, FUSED_COLUMNS = 4, 16  # results with multiples of these sizes use fused multiply-add as of 2.0
-FEW_COLUMNS = frozenset({2, 3})
+MOST_PRODUCTS = 1 << 22  # up to this number of products, they are added in the order of a release
+UNFOLDED = Release("2.1.0")  # the first release that does not copy a batch to multiply it as one matrix
 DECOMPOSITION = 10  # the cost of a decomposition relative to a matrix product
 
 
@@ -48,75 +48,56 @@ def multiplied(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a, b))
 
 
-def accumulated(a: Array, b: Array) -> Array:
+def accumulated(a: Array, b: Array, *, folds: bool = False) -> Array:
     """The matrix product, row-major as in every release, in a dtype that is wide enough to add more.
 
-    Small float32 products are summed in the order of the kernel that 2.0 and newer choose for their sizes, measured on an AMD processor
-    with AVX2 (other processors may use other kernels):
+    Products of float32 are summed in the order of the release (:mod:`torch_compat.runtime.operators._matrix_kernels`), where it is known:
+    PyTorch itself adds batches with fewer than :data:`NATIVE` products one after the other, and MKL computes the others. A batch of
+    matrices and a single matrix or vector are one product of matrices, except as of 2.1 if the batch would have to be copied for this.
 
-    * one product after the other, including batches with fewer than :data:`NATIVE` products, which PyTorch computes itself;
-    * the same for vectors with up to :data:`FEW_STEPS` elements, except that two vectors of four elements use two partial sums;
-    * the same with fused multiply-add, if there are several rows and many columns;
-    * if the second matrix is the transpose of a contiguous matrix, as in ``linear``: in several partial sums that are added at the end.
+    Parameters:
+        folds: whether the operand that is not a batch requires gradients; then 2.1 copies the batch.
 
     Raises:
         Raised: the work exceeds the budget.
     """
-    if a.dtype == b.dtype == FLOAT32 and 1 in {a.ndim, b.ndim} and 0 < a.shape[-1] <= FEW_STEPS and max(a.size, b.size) <= SMALL:
-        return _with_vector(a, b)
-    if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim < MATRIX or b.ndim < MATRIX or a.shape[-1] != b.shape[-2]:
-        return np.asarray(multiplied(exact(a), exact(b)), order="C")
-    steps, columns = b.shape[-2:]
-    rows = a.shape[-2] if b.ndim > MATRIX else math.prod(a.shape[:-1])
-    if not 0 < steps <= STEPS or a.size * columns > SMALL or b.size * a.shape[-2] > SMALL:
-        return np.asarray(multiplied(exact(a), exact(b)), order="C")
-    native = a.ndim > MATRIX and b.ndim > MATRIX and rows * steps * columns < NATIVE
-    if not native and rows >= FUSED_ROWS and columns >= FUSED_COLUMNS:
-        total = _one_by_one(a.astype(FLOAT64), b.astype(FLOAT64))
-    else:
-        turned = not native and rows > 1 and b.strides[-2] == b.itemsize and b.strides[-1] == steps * b.itemsize
-        total = _in_lanes(a, b, _lanes(steps, columns) if turned else 1)
-    return np.asarray(total.astype(FLOAT64), order="C")
+    result = _ordered(a, b, folds=folds) if a.dtype == b.dtype == FLOAT32 and a.size and b.size else None
+    return np.asarray(multiplied(exact(a), exact(b)) if result is None else result, order="C")
 
 
-def _with_vector(a: Array, b: Array) -> Array:
-    """The product of a matrix and a small vector, or of two small vectors."""
-    two = a.ndim == b.ndim == 1
-    total = _in_lanes(np.atleast_2d(a), b.reshape(b.shape[0], -1), FEW_STEPS if two and b.size == FEW_STEPS else 1)
-    shape = (*a.shape[:-1], *b.shape[1:])
-    return np.asarray(total.astype(FLOAT64).reshape(shape), order="C")
+def _ordered(a: Array, b: Array, *, folds: bool) -> Array | None:
+    """The product of float32 arrays in the order of the release; None if it is not known, or the sizes do not match."""
+    if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        return None
+    period = libraries.period
+    if a.ndim == b.ndim == 1:
+        return dot_product(a, b, period)
+    x, y = np.atleast_2d(a), b if b.ndim > 1 else b[:, None]
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + a.shape[-2:-1] + (b.shape[-1:] if b.ndim > 1 else ())
+    steps = a.shape[-1]
+    if math.prod(shape) * steps > MOST_PRODUCTS:
+        return None
+    meter.work(math.prod(shape) * steps)
+    if MATRIX in {x.ndim, y.ndim} and x.ndim + y.ndim > 2 * MATRIX:
+        folds = folds or libraries.release < UNFOLDED
+        if x.ndim > MATRIX and (folds or _is_matrix(x)):
+            x = np.ascontiguousarray(x).reshape(-1, steps)
+        elif folds:  # the transposed product of the transposed batch
+            rows = np.ascontiguousarray(np.swapaxes(y, -1, -2)).reshape(-1, steps)
+            result = matrix_product(rows, x.T, period)
+            if result is None:
+                return None
+            return np.swapaxes(result.reshape(*y.shape[:-2], y.shape[-1], x.shape[0]), -1, -2).reshape(shape)
+    if max(x.ndim, y.ndim) > MATRIX and x.shape[-2] * steps * y.shape[-1] < NATIVE:
+        return one_by_one(x, y).astype(FLOAT64).reshape(shape)
+    result = matrix_product(x, y, period)
+    return None if result is None else result.reshape(shape)
 
 
-def _one_by_one(a: Array, b: Array) -> Array:
-    """The sum of products, rounded to float32 after each addition; products of double-precision arguments are exact."""
-    total = (a[..., :, 0, None] * b[..., None, 0, :]).astype(FLOAT32)
-    for step in range(1, a.shape[-1]):
-        total = (a[..., :, step, None] * b[..., None, step, :] + total).astype(FLOAT32)
-    return total
-
-
-def _lanes(steps: int, columns: int) -> int:
-    """The number of partial sums that a kernel uses for products of rows with rows."""
-    if columns in FEW_COLUMNS:
-        return 8 if steps >= 8 else 1
-    return 4 if columns >= 4 and steps % 4 == 0 else 1
-
-
-def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
-    """The sum of products in partial sums that are added by halves, followed by the remaining products one after the other."""
-    parts = a[..., :, :, None] * b[..., None, :, :]
-    steps, columns = parts.shape[-2:]
-    whole = steps // lanes * lanes
-    sums = np.add.accumulate(parts[..., :whole, :].reshape(*parts.shape[:-2], whole // lanes, lanes, columns), axis=-3)[
-        ..., -1, :, :
-    ]
-    while lanes > 1:
-        lanes //= 2
-        sums = sums[..., :lanes, :] + sums[..., lanes:, :]
-    total: Array = sums[..., 0, :]
-    for step in range(whole, steps):
-        total = total + parts[..., step, :]
-    return total
+def _is_matrix(batch: Array) -> bool:
+    """Whether the rows of a batch of matrices are the rows of one matrix, without a copy."""
+    strides, shape = batch.strides, batch.shape
+    return all(strides[at] == strides[at + 1] * shape[at + 1] for at in range(batch.ndim - 2))
 
 
 def summed(equation: str, *arrays: Array) -> Array:

@@ -433,7 +433,7 @@ def _gelu_1_0(x: Array) -> Array:
     """Up to 1.9 by the distribution function of the normal distribution, which does not lose small numbers."""
     if x.dtype.kind == "c":
         raise not_implemented("GeluKernelImpl", x.dtype)
-    return (x.astype(FLOAT64) * 0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype)
+    return np.asarray(x * (0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype))
 
 
 def _gelu_1_4(x: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime.operators._common import FLOAT64, Array, floating, functional, not_implemented
+from torch_compat.runtime.operators._common import Array, floating, functional, not_implemented, wide
 from torch_compat.runtime.operators.pointwise import through_double
 from torch_compat.runtime.tensor import Tensor
 
@@ -59,8 +59,9 @@ _asin, _acos = through_double(np.arcsin), through_double(np.arccos)
 
 
 def _rsqrt(array: Array) -> Array:
-    """The reciprocal of the square root."""
-    return (1 / np.sqrt(array.astype(FLOAT64) if array.dtype.kind != "c" else array)).astype(array.dtype)
+    """The reciprocal of the square root, which is rounded before."""
+    x = wide(array) if array.dtype.kind != "c" else array
+    return np.asarray(np.ones((), x.dtype) / np.sqrt(x)).astype(array.dtype)
 
 
 def _rsqrt_1_0(array: Array) -> Array:

@@ -10,14 +10,7 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import BOOL, FLOAT32, Array, fail, not_implemented, sizes, words
-from torch_compat.runtime.operators._convolution_order import (
-    LIBRARY,
-    MATRICES,
-    MATRICES_1_8,
-    MATRICES_1_9,
-    MATRICES_2_0,
-    ordered,
-)
+from torch_compat.runtime.operators._convolution_order import LIBRARY, LIBRARY_1_6, MATRICES, MATRICES_1_8, ordered
 from torch_compat.runtime.operators._products import exact, looped, multiplied, sized, summed
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -28,11 +21,10 @@ ALONE = "1.11.0"
 """Before this release, a contiguous input without a batch gets a batch dimension in place, which is visible to the program."""
 ERAS = (
     ("1.0.0", LIBRARY),
+    ("1.6.0", LIBRARY_1_6),
     ("1.7.0", MATRICES),
     ("1.8.0", MATRICES_1_8),
-    ("1.9.0", MATRICES_1_9),
-    (ALONE, MATRICES_1_9),
-    ("2.0.0", MATRICES_2_0),
+    (ALONE, MATRICES_1_8),
 )
 """The order in which products are added, by release; see :mod:`torch_compat.runtime.operators._convolution_order`."""
 
@@ -84,7 +76,7 @@ def convolve(
     seen = windows(wide, kernel, stride, dilation, out)
     n = len(kernel)
     if x.dtype == FLOAT32 and n < VOLUMES and max(dilation) == 1 and np.isfinite(w).all():
-        result = ordered(seen, w, b, x.size, groups, era)
+        result = ordered(seen, w, b, x.size, groups, era, plain=not around and max(stride) == 1)
         if result is not None:
             return result
     count = math.prod(kernel)
@@ -163,7 +155,7 @@ def convolution_of(
     groups: int,
     *,
     spatial: int | None,
-    era: int = MATRICES_2_0,
+    era: int = MATRICES_1_8,
 ) -> Array:
     """Any convolution; an input of one dimension more than ``spatial`` has no batch, and of two has one; where it is None, all have."""
     _checked(x, w, b)
@@ -236,7 +228,7 @@ def convolution_of(
 
 def _convolutions(n: int) -> None:
     # An input without a batch is taken since 1.11.
-    for since, era in ERAS if n < VOLUMES else (ERAS[0], (ALONE, MATRICES_2_0)):
+    for since, era in ERAS if n < VOLUMES else (ERAS[0], (ALONE, MATRICES_1_8)):
         spatial = n if Release(since) >= Release(ALONE) else None
 
         def call(

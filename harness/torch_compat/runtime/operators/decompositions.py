@@ -103,11 +103,27 @@ def _each(function: Any, a: Array) -> Array:
         ) from error
 
 
+def _fitting(name: str, a: Array, b: Array) -> None:
+    """Check the shapes of a system ``A X = B``.
+
+    Raises:
+        Raised: one of the two is no matrix, A is not square, the rows of B do not match, or the batches do not broadcast.
+    """
+    for operand in (b, a):
+        if operand.ndim < 2:
+            raise fail(f"{name}: b should have at least 2 dimensions, but has {operand.ndim} dimensions instead")
+    square(name, a)
+    if a.shape[-1] != b.shape[-2]:
+        sizes = f"each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        raise fail(f"Incompatible matrix sizes for {name}: {sizes}")
+    broadcast(np.empty(a.shape[:-2]), np.empty(b.shape[:-2]))
+
+
 @operator("aten::solve", "aten::gesv")
 def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
     """The solution of ``A X = self`` and the factors of A."""
     b, a = self.array, A.array
-    square("solve", a)
+    _fitting("solve", a, b)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     solution, factors = np.empty_like(b), np.empty_like(a)
@@ -130,6 +146,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
     _same_dtype("linalg.solve", "A", a, "B", b)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     right = exact(b)[..., None] if vector else exact(b)
+    _fitting("linalg.solve", a, right if left else np.swapaxes(right, -1, -2))
     if not left:
         result = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
     else:
@@ -497,7 +514,7 @@ def _substituted(triangle: Array, b: Array, *, upper: bool) -> Array:
 @functional("cholesky_solve")
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution of a system given its Cholesky factor, by two triangular systems."""
-    square("cholesky_solve", input2.array)
+    _fitting("cholesky_solve", input2.array, self.array)
     root = np.triu(decomposed(input2.array)) if upper else np.tril(decomposed(input2.array))
     other = np.swapaxes(root.conj(), -1, -2)
     lower, higher = (other, root) if upper else (root, other)

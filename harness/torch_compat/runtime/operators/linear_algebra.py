@@ -41,8 +41,8 @@ from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 
-def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
-    """The matrix product of arrays of the same dtype.
+def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_", *, folds: bool = False) -> Array:
+    """The matrix product of arrays of the same dtype; see :func:`accumulated`.
 
     Raises:
         Raised: the dtypes or shapes do not match.
@@ -51,7 +51,7 @@ def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
     if a.dtype == BOOL:
         raise not_implemented(kernel, a.dtype)
-    return accumulated(a, b).astype(a.dtype, copy=False)
+    return accumulated(a, b, folds=folds).astype(a.dtype, copy=False)
 
 
 def _matrices(a: Array, b: Array) -> None:
@@ -133,7 +133,8 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
         )
     if a.ndim > 2 and b.ndim > 2:
         broadcast(np.empty(a.shape[:-2], BOOL), np.empty(b.shape[:-2], BOOL))
-    return Tensor(product(a, b, "dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_"))
+    folds = (other if b.ndim <= a.ndim else self).requires_grad
+    return Tensor(product(a, b, "dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", folds=folds))
 
 
 def _inner(a: Array, b: Array) -> Array:
@@ -320,8 +321,9 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
     return write(resized(self, value.shape), value)
 
 
-def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
+def _linear(a: Array, weight: Tensor, bias: Tensor | None, era: int) -> Array:
     """``a @ w.T + bias``; the permitted shapes of the bias depend on whether all rows are multiplied as one matrix, see :func:`_biased`."""
+    w = weight.array
     if a.dtype != w.dtype:
         raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(w.dtype)}")
     if not a.ndim or not w.ndim:
@@ -333,7 +335,7 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = accumulated(a, w.T)
+    value = accumulated(a, w.T, folds=weight.requires_grad)
     if bias is not None:
         value = _biased(value, a, w, bias.array, era)
     return value.astype(a.dtype, copy=False)
@@ -364,7 +366,7 @@ def _biased(value: Array, a: Array, w: Array, b: Array, era: int) -> Array:
         raise fail(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(whole)}")
     if not can_cast(b.dtype, a.dtype):
         raise fail(f"result type {words(b.dtype)} can't be cast to the desired output type {words(a.dtype)}")
-    return value + exact(b)
+    return exact(value.astype(a.dtype)) + exact(b)
 
 
 def _linears() -> None:
@@ -373,7 +375,7 @@ def _linears() -> None:
         def linear(
             input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None, era: int = era,  # noqa: A002
         ) -> Tensor:  # fmt: skip
-            value = _linear(input.array, weight.array, bias, era if out is None else -1)
+            value = _linear(input.array, weight, bias, era if out is None else -1)
             return Tensor(value) if out is None else into(out, value, exact=True)
 
         operator("aten::linear", since=since)(linear)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import INT64, Array, fail, random, words
-from torch_compat.runtime.operators._products import exact, looped, multiplied, sized
+from torch_compat.releases.release import Release
+from torch_compat.runtime.libraries import libraries
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, random, words
+from torch_compat.runtime.operators._products import UNFOLDED, accumulated, exact, looped, sized
+from torch_compat.runtime.operators._vectors import exponentials
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -21,79 +24,114 @@ State = tuple[Array, ...]
 Gates = tuple[Array, Array, Array | None, Array | None]
 LSTM = 2  # a mode of oneDNN
 MATRIX = 2  # dimensions
+BIAS_AT_ONCE, BY_ONEDNN = Release("1.12.0"), Release("2.0.0")
+"""The first releases that add the bias of contiguous steps in the product, and whose LSTM layers are computed by oneDNN."""
 
 
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+def _sigmoid(x: Array, of: Array) -> Array:
+    """The sigmoid, which a release computes in place in ``of``: its memory layout determines the last bits of float32."""
+    if x.dtype != FLOAT32:
+        return np.asarray(1 / (1 + np.exp(-x)))
+    item = np.ones((), FLOAT32)
+    return np.asarray(item / (item + exponentials(-x, of)))
 
 
-def _affine(x: Array, w: Array, b: Array | None) -> Array:
-    value = multiplied(x, w.T)
-    return value if b is None else value + b
+def _tanh(x: Array) -> Array:
+    return np.asarray(np.tanh(x.astype(FLOAT64)).astype(x.dtype))
 
 
-def _lstm_step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+def _affine(x: Array, w: Array, b: Array | None, *, apart: bool = False) -> Array:
+    """The product with a transposed weight, plus a bias.
+
+    Parameters:
+        apart: whether the product is rounded before the bias is added, even if it is a single one.
+    """
+    value = accumulated(x, w.T)
+    if b is None:
+        return value.astype(x.dtype)
+    return np.asarray((value.astype(x.dtype) if apart else value) + b).astype(x.dtype)
+
+
+def _lstm_step(inputs: Array, state: State, w: Gates, projection: Array | None = None) -> State:
     h, c = state
-    i, f, g, o = np.split(_affine(x, w[0], w[2]) + _affine(h, w[1], w[3]), 4, axis=-1)
-    c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
-    h = _sigmoid(o) * np.tanh(c)
-    return (h if projection is None else multiplied(h, projection.T)), c
+    i, f, g, o = np.split(_affine(h, w[1], w[3]) + inputs, 4, axis=-1)
+    c = _sigmoid(f, f) * c + _sigmoid(i, i) * _tanh(g)
+    h = _sigmoid(o, o) * _tanh(c)
+    return (h if projection is None else _affine(h, projection, None)), c
 
 
-def _gru_step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+def _gru_step(inputs: Array, state: State, w: Gates, projection: Array | None = None) -> State:
     del projection
     (h,) = state
-    a, b, n = np.split(_affine(x, w[0], w[2]), 3, axis=-1)
+    a, b, n = np.split(inputs, 3, axis=-1)
     u, v, m = np.split(_affine(h, w[1], w[3]), 3, axis=-1)
-    reset, update = _sigmoid(a + u), _sigmoid(b + v)
-    new = np.tanh(n + reset * m)
-    return ((1 - update) * new + update * h,)
+    reset, update = _sigmoid(a + u, u), _sigmoid(b + v, v)
+    new = _tanh(n + reset * m)
+    return ((h - new) * update + new,)
 
 
 def _simple_step(activation: Callable[[Array], Array]) -> Any:
-    def step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+    def step(inputs: Array, state: State, w: Gates, projection: Array | None = None) -> State:
         del projection
-        return (activation(_affine(x, w[0], w[2]) + _affine(state[0], w[1], w[3])),)
+        return (activation(_affine(state[0], w[1], w[3]) + inputs),)
 
     return step
 
 
 def _relu(x: Array) -> Array:
-    return np.where(x < 0, 0.0, x)
+    return np.where(x < 0, np.zeros((), x.dtype), x)
 
 
 STEPS: dict[str, tuple[Any, int]] = {
-    "lstm": (_lstm_step, 2), "gru": (_gru_step, 1), "rnn_tanh": (_simple_step(np.tanh), 1), "rnn_relu": (_simple_step(_relu), 1),
+    "lstm": (_lstm_step, 2), "gru": (_gru_step, 1), "rnn_tanh": (_simple_step(_tanh), 1), "rnn_relu": (_simple_step(_relu), 1),
 }  # fmt: skip
 
 
-def _weights(params: list[Tensor], has_biases: bool, projected: bool, layer: int, width: int) -> tuple[Gates, Array | None]:
+def _weights(
+    params: list[Tensor], has_biases: bool, projected: bool, layer: int, width: int, prepare: Callable[[Array], Array]
+) -> tuple[Gates, Array | None]:
     first = layer * width
-    results = [exact(param.array) for param in params[first : first + width]]
+    results = [prepare(param.array) for param in params[first : first + width]]
     projection = results[-1] if projected else None
     return (results[0], results[1], results[2] if has_biases else None, results[3] if has_biases else None), projection
 
 
 def _run(
-    step: Any, steps: list[Array], state: State, w: Gates, projection: Array | None, *, back: bool
+    step: Any, inputs: list[Array], state: State, w: Gates, projection: Array | None, *, back: bool
 ) -> tuple[list[Array], State]:
-    """Run one layer in one direction over steps; later steps may have fewer rows."""
-    outputs: list[Array] = [np.empty(0)] * len(steps)
+    """Run one layer in one direction over steps, given the products with its inputs; later steps may have fewer rows."""
+    outputs: list[Array] = [np.empty(0)] * len(inputs)
     whole = tuple(item.copy() for item in state)
-    order = range(len(steps) - 1, -1, -1) if back else range(len(steps))
+    order = range(len(inputs) - 1, -1, -1) if back else range(len(inputs))
     for at in order:
-        rows = len(steps[at])
-        result = step(steps[at], tuple(item[:rows] for item in whole), w, projection)
+        rows = len(inputs[at])
+        result = step(inputs[at], tuple(item[:rows] for item in whole), w, projection)
         for old, new in zip(whole, result, strict=True):
             old[:rows] = new
         outputs[at] = result[0].copy()
     return outputs, whole
 
 
+def _inputs(steps: list[Array], w: Gates, *, batches: bool, apart: bool) -> list[Array]:
+    """The products of a layer's weight with the inputs of all steps, which are one matrix unless they are ``batches``."""
+    if batches:
+        return list(_affine(np.stack(steps).swapaxes(0, 1).copy().swapaxes(0, 1), w[0], w[2], apart=True))
+    bounds = np.cumsum([0, *map(len, steps)])
+    whole = _affine(np.concatenate(steps), w[0], w[2], apart=apart)
+    return [whole[a:b] for a, b in pairwise(bounds)]
+
+
 def _layers(
     kind: str, steps: list[Array], states: list[Array], params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool,
+    bidirectional: bool, *, padded: bool, batches: bool, prepare: Callable[[Array], Array],
 ) -> tuple[list[Array], list[Array]]:  # fmt: skip
+    """Run all layers.
+
+    Parameters:
+        padded: whether the steps are one tensor with three dimensions.
+        batches: whether the inputs of the first layer are not contiguous and are multiplied step by step.
+        prepare: converts weights to the dtype of the computation.
+    """
     if train and dropout and num_layers > 1:
         raise random(f"aten::{kind} with dropout in training")
     step, _ = STEPS[kind]
@@ -108,8 +146,10 @@ def _layers(
         results = []
         for direction in range(directions):
             place = layer * directions + direction
-            w, projection = _weights(params, has_biases, projected, place, width)
-            outputs, last = _run(step, steps, tuple(state[place] for state in states), w, projection, back=direction == 1)
+            w, projection = _weights(params, has_biases, projected, place, width, prepare)
+            apart = padded and (libraries.release < BIAS_AT_ONCE or (batches and not layer))
+            inputs = _inputs(steps, w, batches=batches and not layer and libraries.release >= UNFOLDED, apart=apart)
+            outputs, last = _run(step, inputs, tuple(state[place] for state in states), w, projection, back=direction == 1)
             results.append(outputs)
             for whole, item in zip(final, last, strict=True):
                 whole.append(item)
@@ -161,6 +201,13 @@ def _check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: b
             raise fail(f"Input batch size {x.shape[0]} doesn't match hidden batch size {array.shape[0]}")
 
 
+def _precision(kind: str, x: Array, *, padded: bool) -> Callable[[Array], Array]:
+    """How arrays are converted: float32 is kept where PyTorch computes the steps; oneDNN computes LSTM layers as of 2.0."""
+    if x.dtype == FLOAT32 and not (padded and kind == "lstm" and libraries.release >= BY_ONEDNN):
+        return lambda item: item
+    return exact
+
+
 def _network(kind: str) -> None:
     _, count = STEPS[kind]
 
@@ -174,7 +221,8 @@ def _network(kind: str) -> None:
         x = input.array
         hidden = of(hx)
         _check(kind, x, params, hidden)
-        wide = exact(x.swapaxes(0, 1) if batch_first else x)
+        prepare = _precision(kind, x, padded=True)
+        wide = prepare(x.swapaxes(0, 1) if batch_first else x)
         if hidden[0].shape[1] != wide.shape[1]:
             raise fail(
                 f"Expected hidden size {(hidden[0].shape[0], wide.shape[1], hidden[0].shape[2])}, got {list(hidden[0].shape)}"
@@ -182,9 +230,11 @@ def _network(kind: str) -> None:
         if not len(wide):
             raise fail("Expected sequence length to be larger than 0 in RNN")
         _check_width(kind, hidden[0], params)
+        batches = wide.dtype == FLOAT32 and not wide.flags.c_contiguous and not params[0].requires_grad
         steps, final = _layers(
-            kind, list(wide), [exact(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional
-        )
+            kind, list(wide), [prepare(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional,
+            padded=True, batches=batches, prepare=prepare,
+        )  # fmt: skip
         output = np.stack(steps).astype(x.dtype)
         return Tensor(output.swapaxes(0, 1) if batch_first else output), *(Tensor(item.astype(x.dtype)) for item in final)
 
@@ -196,11 +246,13 @@ def _network(kind: str) -> None:
         hidden = of(hx)
         _check(kind, x, params, hidden)
         bounds = np.cumsum([0, *batch_sizes.array.tolist()])
-        wide = exact(x)
+        prepare = _precision(kind, x, padded=False)
+        wide = prepare(x)
         pieces = [wide[a:b] for a, b in pairwise(bounds)]
         steps, final = _layers(
-            kind, pieces, [exact(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional
-        )
+            kind, pieces, [prepare(item) for item in hidden], params, has_biases, num_layers, dropout, train, bidirectional,
+            padded=False, batches=False, prepare=prepare,
+        )  # fmt: skip
         return Tensor(np.concatenate(steps).astype(x.dtype)), *(Tensor(item.astype(x.dtype)) for item in final)
 
     def call(*args: Any, **keywords: Any) -> tuple[Tensor, ...]:
@@ -218,8 +270,10 @@ def _network(kind: str) -> None:
         hidden = of(hx)
         _check(kind, x, [w_ih], hidden)
         _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=_rows)
-        gates = tuple(None if tensor is None else exact(tensor.array) for tensor in (w_ih, w_hh, b_ih, b_hh))
-        results = [Tensor(item.astype(x.dtype)) for item in step(exact(x), tuple(exact(item) for item in hidden), gates)]
+        prepare = _precision(kind, x, padded=False)
+        gates: Any = tuple(None if tensor is None else prepare(tensor.array) for tensor in (w_ih, w_hh, b_ih, b_hh))
+        inputs = _affine(prepare(x), gates[0], gates[2])
+        results = [Tensor(item.astype(x.dtype)) for item in step(inputs, tuple(prepare(item) for item in hidden), gates)]
         return tuple(results) if count == 2 else results[0]
 
     def of_rows(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
@@ -257,7 +311,8 @@ def mkldnn_rnn_layer(
     biases = (exact(weight2.array), exact(weight3.array)) if has_biases else (None, None)
     gates: Gates = (exact(weight0.array), exact(weight1.array), *biases)
     looped(len(x))
-    outputs, state = _run(_lstm_step, list(exact(x)), (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
+    inputs = _inputs(list(exact(x)), gates, batches=False, apart=False)
+    outputs, state = _run(_lstm_step, inputs, (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
     last = (Tensor(item[np.newaxis].astype(x.dtype)) for item in state)
     return Tensor(np.stack(outputs).astype(x.dtype)), *last, Tensor(np.empty(0, np.uint8))
 
