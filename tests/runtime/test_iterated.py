@@ -47,6 +47,13 @@ TURNED, ROWS = ((2, 3), (1, 2)), ((2, 3), (3, 1))
         ("clone", [((3, 1, 3, 3), (3, 9, 1, 18))], {"1.9.1": (9, 9, 3, 1)}),
         ("index", [((3, 2, 2), (1, 3, 6)), [Tensor(np.zeros(3, np.int64))]], {"1.6.0": (4, 1, 2), "2.15.0": (4, 1, 2)}),
         ("glu", [TURNED, 0], {"2.15.0": (1, 1)}),
+        ("_cast_Double", [((2, 3), (0, 1))], {"1.6.0": (3, 1), "2.15.0": (3, 1)}),
+        ("one_hot", [Tensor(np.zeros((3, 2), np.int64).T), 3], {"1.6.0": (9, 3, 1), "2.15.0": (9, 3, 1)}),
+        ("reflection_pad2d", [((1, 2, 4, 4), (32, 1, 8, 2)), [1, 1, 1, 1]], {"2.0.1": (72, 36, 6, 1), "2.1.2": (72, 1, 12, 2)}),
+        ("cross", [((3, 2), (1, 3)), ((3, 2), (1, 3))], {"1.6.0": (2, 1), "2.15.0": (2, 1)}),
+        ("rot90", [TURNED, 0, [0, 1]], {"1.6.0": (3, 1), "2.15.0": (3, 1)}),
+        ("gather", [TURNED, 0, Tensor(np.zeros((3, 2), np.int64).T)], {"1.6.0": (3, 1), "2.15.0": (3, 1)}),
+        ("index_select", [TURNED, 0, Tensor(np.zeros(2, np.int64))], {"1.6.0": (3, 1), "2.15.0": (3, 1)}),
     ],
 )
 def test_results_lie_as_in_the_release(name: str, operands: list[Any], given: dict[str, tuple[int, ...]]) -> None:
@@ -123,3 +130,12 @@ def test_the_sum_of_one_element_has_memory_of_its_own(release: str, dims: list[i
     item = Tensor(np.ones((1, 1), np.float32))
     total = resolve("aten::sum", Release(release))(*([item] if dims is None else [item, dims]))
     assert total.storage is not item.storage
+
+
+def test_grids_are_views_of_vectors() -> None:
+    """The strides that 1.5.1 to 2.15.0 give the dimensions of size 1."""
+    number, vector = Tensor(np.array(2.0)), Tensor(np.arange(3.0))
+    for release in ("1.6.0", "2.15.0"):
+        grid = resolve("aten::meshgrid", Release(release))
+        assert [item.strides for item in grid([number, vector])] == [(1, 0), (3, 1)]
+        assert [item.strides for item in grid([vector, number])] == [(1, 1), (0, 1)]

@@ -114,3 +114,35 @@ def test_an_optional_tensor_is_a_tensor_to_1_6_where_it_is_there() -> None:
         program(SOURCE, "reference@1.6.0").run("optional_as_int", (X,))
     assert program(SOURCE, "reference@1.6.0").run("optional_as_int", (None,)) == 0
     assert program(SOURCE, "reference@1.7.1").run("optional_as_int", (X,)) == 0
+
+
+def given(type_: str, value: Any, horizon: str) -> Any:
+    source = f"class Model(Module):\n  def forward(self: __torch__.m.Model,\n    x: {type_}) -> bool:\n    return isinstance(x, float)\n"
+    try:
+        return program(source, f"reference@{horizon}").run("forward", (value,))
+    except Raised:
+        return "raises"
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "found"),
+    [
+        ("Union[float, str]", 1, "raises"),
+        ("Union[int, str]", True, "raises"),
+        ("Union[float, int]", True, "raises"),
+        ("Union[float, int]", 1, False),
+        ("Union[Tensor, float]", 1, "raises"),
+        ("Union[Tensor, float]", 1.5, True),
+        ("Union[List[float], str]", [1], "raises"),
+        ("Union[List[float], str]", [1.5], False),
+        ("Union[List[float], str]", [], "raises"),
+        ("Union[Tuple[int, float], str]", (1, 2), "raises"),
+        ("Union[Tuple[int, float], str]", (1, 2.5), False),
+        ("Optional[float]", 1, True),
+        ("List[Union[int, str]]", [True], "raises"),
+    ],
+)
+def test_numbers_do_not_widen_to_a_member_of_a_union(type_: str, value: Any, found: Any) -> None:
+    """Asked of 1.10.2, 1.12.1, 2.1.2 and 2.15.0."""
+    assert given(type_, value, "1.12.1") == found
+    assert given(type_, value, "2.15.0") == found

@@ -13,6 +13,7 @@ from torch_compat.formats.distributed import METADATA
 from torch_compat.loadability.custom_classes import NAMED, NO_TUPLE
 from torch_compat.loadability.hidden_names import HIDDEN, hiding, may_hide
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
+from torch_compat.loadability.unlike_branches import UNLIKE, may_differ, with_unlike_branches
 from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
@@ -246,6 +247,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("ill-formed-octal")
     if may_hide(source.code):
         signs.add(NAMED_ALIKE)
+    if may_differ(source.code) and with_unlike_branches(text):
+        signs.add(UNLIKE)
     return tuple(sorted(signs)), source.shapes
 
 

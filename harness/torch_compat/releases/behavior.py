@@ -58,6 +58,7 @@ consists of signs, which are properties of an archive, or of an operation on it:
     none-listed                        TorchScript source has a list of tensors with a None that is not declared optional
     hidden-name                        TorchScript source calls a builtin or an operator whose name is hidden by a variable that cannot be
                                        called in this way
+    unlike-branches                    TorchScript source reads a variable that has another type after each branch of an ``if``
 
 :mod:`torch_compat.loadability.archive_features` looks for these signs of archives, and only for those that a behavior uses; it always looks
 for custom classes, because the recorded facts about releases determine which have them.
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

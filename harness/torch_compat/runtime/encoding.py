@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torch_compat.runtime.horizons import Horizon
 
 MOST_SHOWN = 1 << 28  # maximum size of an encoded tensor in bytes
+COO = "torch.sparse_coo"
 COMPLEX32, COMPLEX_HALVES = dtypes.DTYPES["complex32"], Release("1.12.0")  # the first release that shows storages of this dtype
 LITE_INTERPRETER = Release("1.6.0")  # the first release with a Python binding for it
 
@@ -109,22 +110,26 @@ class Encoder:
 
     def tensor(self, value: Tensor) -> dict[str, Any]:
         """Convert a tensor to the neutral form."""
-        return self._strided(value.array, value.dtype, requires_grad=value.requires_grad or grad.reaches(value))
+        needs = value.requires_grad or grad.reaches(value)
+        return self._strided(value.array, value.dtype, requires_grad=needs, memory=value.mirrors)
 
-    def _strided(self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool) -> dict[str, Any]:
+    def _strided(
+        self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool, memory: np.ndarray[Any, Any] | None = None
+    ) -> dict[str, Any]:
         if array.nbytes > MOST_SHOWN:
             raise Raised(f"the program returns a tensor of {array.nbytes} bytes; the limit is {MOST_SHOWN}", code="too-large")
+        memory = array if memory is None else memory
         body: dict[str, Any] = {
             "dtype": dtype.name,
             "shape": list(array.shape),
-            "strides": list(strides_of(array)),
+            "strides": list(strides_of(memory)),
             "bytes": base64.b64encode(array.tobytes()).decode("ascii"),
         }
-        base = owner(array)
+        base = owner(memory)
         if base.size:
             self._kept.append(base)
             body["storage"] = self.storages.setdefault(id(base), len(self.storages))
-            body["offset"] = offset_of(array)
+            body["offset"] = offset_of(memory)
         if requires_grad:
             body["requires_grad"] = True
         return {"tensor": body}
@@ -136,6 +141,10 @@ class Encoder:
             return {"object": {"type": "torch.Tensor", "state": "<raises builtins.RuntimeError when looked at>"}}
         if "bytes" in parts:
             return self._strided(parts["bytes"], value.dtype, requires_grad=value.requires_grad)
+        if value.layout == COO and "coalesced" in parts:  # created by the program
+            shown: list[Any] = [[name, self.tensor(Tensor(parts[name]))] for name in ("indices", "values")]
+            shown += [["dtype", f"torch.{value.dtype.name}"], ["shape", list(value.shape)]]
+            return {"object": {"type": value.layout, "state": {"dict": shown}}}
         if "elements" not in parts:
             raise Unsupported(f"the reference reader cannot print a value of dtype torch.{value.dtype.name}", code="value")
         state: list[Any] = [["int_repr", self.tensor(Tensor(parts["elements"].copy()))], ["qscheme", f"torch.{parts['scheme']}"]]

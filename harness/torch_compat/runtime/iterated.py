@@ -91,15 +91,16 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
         (
             (
                 "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax log_sigmoid masked_fill roll tril triu renorm cdist layer_norm "
-                "instance_norm topk sum nansum mean nanmean std var std_mean var_mean prod amax amin norm linalg_vector_norm any all count_nonzero logsumexp"
+                "instance_norm topk gather index_select cross sum nansum mean nanmean std var std_mean var_mean prod amax amin norm linalg_vector_norm any all count_nonzero logsumexp"
             ),
             ("1.6.0", ROWS),
         ),
         (
-            "batch_norm group_norm avg_pool2d max_pool2d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d",
+            "batch_norm group_norm avg_pool2d max_pool2d",
             ("1.6.0", ROWS),
             ("1.10.0", PICTURE),
         ),
+        ("reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d", ("1.6.0", ROWS), ("2.1.0", PICTURE)),
         ("conv2d _convolution", ("1.10.0", PICTURE)),
         ("constant_pad_nd adaptive_avg_pool2d", ("1.6.0", ROWS), ("1.8.0", PICTURE)),
         ("upsample_nearest2d upsample_bilinear2d upsample_bicubic2d", ("1.6.0", PICTURE), ("1.8.0", ROWS), ("1.10.0", PICTURE)),
@@ -114,7 +115,11 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
         ("index", ("1.6.0", INDEXED)),
         ("zeros_like ones_like full_like empty_like rand_like randn_like", ("1.6.0", LIKE)),
         ("clone", ("1.6.0", COPY), ("1.10.0", LIKE)),
-        ("to type_as _to_copy", ("1.6.0", COPY), ("1.12.0", LIKE)),
+        (
+            "to type_as _to_copy _cast_Float _cast_Double _cast_Half _cast_Long _cast_Int _cast_Short _cast_Byte _cast_Char",
+            ("1.6.0", COPY),
+            ("1.12.0", LIKE),
+        ),
     ):
         versions = tuple((Release(str(since)), int(mode)) for since, mode in eras)
         results.update(dict.fromkeys(names.split(), versions))

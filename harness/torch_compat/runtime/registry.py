@@ -46,6 +46,8 @@ __all__ = ["NEWEST", "OUTS", "Grad", "grad", "implementations", "known", "lackin
 
 NEWEST = Release("9999.0.0")
 FLOATING = 2
+ONTO_STRIDED = frozenset({"aten::add", "aten::sub"})
+"""Operators that accept a sparse tensor as the second operand of a strided one."""
 LOOKED_AT = 1 << 16  # a tensor with more elements is charged to the budget when an operator reads it
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
 
@@ -152,9 +154,10 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
 def _guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool) -> Callable[..., Any]:
     from torch_compat.runtime.empty_batches import refusing_empty_batches  # noqa: PLC0415 - few programs have them
     from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
+    from torch_compat.runtime.kinds_refused import refusing_kinds  # noqa: PLC0415 - the same
     from torch_compat.runtime.unmodelled import checked  # noqa: PLC0415 - likewise
 
-    call = refusing_empty_batches(name, with_libraries(name, call, horizon), horizon)
+    call = refusing_kinds(name, refusing_empty_batches(name, with_libraries(name, call, horizon), horizon))
     return checked(name, guarded(name, call, horizon, lists=lists), horizon)
 
 
@@ -179,6 +182,8 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
             second = args[1] if len(args) > 1 else keywords.get("other")
             if second.__class__ is Tensor:
                 result = tensor
+        elif name in ONTO_STRIDED and result is tensor and len(args) > 1 and args[1].__class__ is OpaqueTensor:
+            result = calls.get("opaque", result)
         if result is None:
             raise Unsupported(
                 f"the reference reader does not support the operator {name} for a value of type {type(first).__name__}",

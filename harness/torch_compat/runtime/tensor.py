@@ -97,9 +97,10 @@ class Tensor:
         is_detached: whether it shares memory but not gradients with other tensors, as a result of ``detach`` or ``data``.
         root: the base of the view for autograd, by identity. Tensors of an archive that share a storage are not views of each other, so
             each of them is a root; None stands for the storage.
+        mirrors: the memory that torch has of a conjugate view; its elements are kept here apart from that.
     """
 
-    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "of_leaf", "of_several", "requires_grad", "root")
+    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "mirrors", "of_leaf", "of_several", "requires_grad", "root")
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         if array.__class__ is not np.ndarray:
@@ -119,6 +120,7 @@ class Tensor:
         self.of_leaf = False
         self.of_several = ""
         self.root: object | None = None
+        self.mirrors: Array | None = None
 
     @property
     def dtype(self) -> Dtype:

@@ -96,8 +96,8 @@ def _not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Whether a shift count, or an element of it, is negative."""
-    count = args[1] if len(args) > 1 else 0
+    """Whether the shift count of a tensor, or an element of it, is negative."""
+    count = args[1] if len(args) > 1 and args[0].__class__ is Tensor else 0
     if count.__class__ is Tensor:
         return bool(count.array.dtype.kind == "i" and count.array.size and (count.array < 0).any())
     return count.__class__ is int and count < 0

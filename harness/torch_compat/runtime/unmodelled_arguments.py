@@ -284,7 +284,13 @@ def _complex_power_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype.kind == "c" and any(arg.__class__ is float and math.isnan(arg) for arg in args[1:2])
 
 
+def _no_index_of_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Whether a 0-dim tensor is indexed by an empty tensor."""
+    return first(args) is not None and not first(args).ndim and empty(args[2:], {})
+
+
 OUT_OF_RANGE: Final = (
+    entry("index_select", "1.5.0..<2.1.0", _no_index_of_a_number, "selects nothing from a 0-dim tensor: the result is uninitialized memory"),
     entry("norm", "1.6.0..<1.7.0", _complex_power_of_nan, "computes a norm of complex numbers whose power is NaN"),
     entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
     entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: the order of complex products determines whether the result is infinity or NaN"),

@@ -54,6 +54,7 @@ LAID_OUT = {
     *((f"aten::{name}", Release("1.10.0")) for name in ("nonzero", "nonzero_numpy", "where")),
     *((f"aten::{name}_like", Release("1.5.0")) for name in ("zeros", "ones", "empty", "full")),
     ("aten::rot90", Release("1.10.0")),
+    *((f"aten::{name}", Release("1.10.0")) for name in ("conj", "_conj")),
     ("aten::einsum", Release("1.13.0")),
     ("aten::einsum", Release("2.9.0")),
     ("aten::to_sparse", Release("1.12.0")),

@@ -164,6 +164,8 @@ UNMODELLED: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
     ("ne_", (Tensor(np.full(8, np.nan)), 1.5), {}, "1.7.1", "1.8.1"),
     ("linalg_lstsq", (MATRIX, MATRIX, nan), {}, "2.6.0", ""),
     ("matrix_power", (t([[2.0, 0.0], [0.0, 2.0]]), 100_000), {}, "2.6.0", ""),
+    ("index_select", (t(1.0), 0, t([], "int64")), {}, "2.0.1", "2.15.0"),
+    ("index_select", (t(1.0), 0, t([], "int64")), {}, "1.5.1", "1.4.0"),
 ]
 
 

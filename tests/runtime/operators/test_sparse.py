@@ -74,3 +74,81 @@ def test_places_beyond_the_size_are_refused_up_to_1_13() -> None:
     for name, args in (("to_dense", (far,)), ("mm", (far, Tensor(np.ones((2, 1), np.float32))))):
         with pytest.raises(Unsupported, match="indices out of bounds"):
             call(name, *args)
+
+
+MERGED = t([[0, 1, 1], [2, 0, 0]]), t([1.0, 2.0, 3.0])
+DENSE = t([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+
+
+def parts(value: OpaqueTensor) -> tuple[Any, ...]:
+    return value.parts["indices"].tolist(), value.parts["values"].tolist(), value.parts["coalesced"]
+
+
+@pytest.mark.parametrize("at", ["1.6.0", "2.15.0"])
+def test_indices_of_two_are_merged(at: str) -> None:
+    a = call("sparse_coo_tensor", *MERGED, [2, 3], at=at)
+    b = call("sparse_coo_tensor", t([[1], [2]]), t([5.0]), [2, 3], at=at)
+    twice = call("add", a, a, at=at)
+    assert parts(twice) == ([[0, 1, 1], [2, 0, 0]], [2.0, 4.0, 6.0], False)
+    assert Tensor(twice.parts["indices"]).strides == (6, 1)
+    assert parts(call("sub", a, b, at=at)) == ([[0, 1, 1, 1], [2, 0, 0, 2]], [1.0, 2.0, 3.0, -5.0], False)
+    both = call("add", call("coalesce", a, at=at), call("coalesce", b, at=at), at=at)
+    assert parts(both) == ([[0, 1, 1], [2, 0, 2]], [1.0, 5.0, 5.0], True)
+    assert Tensor(call("coalesce", a, at=at).parts["indices"]).strides == (3, 1)
+    assert np.shares_memory(a.parts["values"], MERGED[1].array)
+
+
+@pytest.mark.parametrize("at", ["1.6.0", "2.15.0"])
+def test_strided_and_sparse_tensors_are_added_in_this_order_only(at: str) -> None:
+    a = call("sparse_coo_tensor", *MERGED, [2, 3], at=at)
+    assert call("add", DENSE, a, at=at).array.tolist() == [[0.0, 1.0, 3.0], [8.0, 4.0, 5.0]]
+    assert call("add", DENSE, a, 2, at=at).array.tolist() == [[0.0, 1.0, 4.0], [13.0, 4.0, 5.0]]
+    assert call("sub", DENSE, a, at=at).array.tolist() == [[0.0, 1.0, 1.0], [-2.0, 4.0, 5.0]]
+    assert call("add", t([[0, 0, 0], [0, 0, 0]]), a, at=at).array.dtype == np.float32
+    for name, args in (("add", (a, DENSE)), ("add", (a, 1)), ("add", (t([[1.0]]), a))):
+        with pytest.raises(Raised):
+            call(name, *args, at=at)
+
+
+def test_it_is_scaled_negated_and_summed() -> None:
+    a = call("sparse_coo_tensor", *MERGED, [2, 3])
+    assert parts(call("mul", a, 2)) == ([[0, 1, 1], [2, 0, 0]], [2.0, 4.0, 6.0], False)
+    assert parts(call("div", call("coalesce", a), 2)) == ([[0, 1], [2, 0]], [0.5, 2.5], True)
+    assert parts(call("neg", a, at="1.7.1"))[1] == [-1.0, -2.0, -3.0]
+    assert parts(call("mul", a, t(2.0), at="1.8.1"))[1] == [2.0, 4.0, 6.0]
+    for name, args, at in (("mul", (a, 2), "1.8.1"), ("neg", (a,), "1.6.0"), ("sum", (a,), "1.13.1")):
+        with pytest.raises(Raised):
+            call(name, *args, at=at)
+    assert call("sum", a, at="2.0.1").array.tolist() == 6.0
+    assert call("_sparse_sum", a, at="1.6.0").array.tolist() == 6.0
+    assert parts(call("_sparse_sum", a, [0])) == ([[0, 2]], [5.0, 1.0], True)
+    assert parts(call("_sparse_sum", a, [1])) == ([[0, 1]], [1.0, 5.0], True)
+    assert call("_sparse_mm", a, t([[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]])).array.tolist() == [[2.0, 5.0], [0.0, 15.0]]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (t([[0], [1]], "int32"), t([1.0]), [2, 2]),
+        (t([[0], [1]]), t([1.0, 2.0]), [2, 2]),
+        (t([[0, 1], [1, 0]]), t(1.0), [2, 2]),
+        (t([0]), t([1.0]), [2]),
+    ],
+)
+def test_parts_that_do_not_match_are_refused(args: tuple[Any, ...]) -> None:
+    for at in ("1.6.0", "2.15.0"):
+        with pytest.raises(Raised):
+            call("sparse_coo_tensor", *args, at=at)
+
+
+def test_numbers_are_one_value() -> None:
+    assert call("to_dense", call("sparse_coo_tensor", t([[0], [1]]), t(1.0), [2, 2])).array.tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    assert parts(call("to_sparse", t(2.0))) == ([], [2.0], True)
+
+
+def test_quantized_tensors_are_not_added() -> None:
+    coded = call("quantize_per_tensor", t([[0.0, 1.5], [-2.0, 3.0]]), 0.1, 10, 13)
+    assert call("int_repr", call("t", coded)).array.tolist() == [[10, 0], [25, 40]]
+    for name, args in (("add", (coded, 1)), ("mul", (coded, 2)), ("sum", (coded,))):
+        with pytest.raises(Raised):
+            call(name, *args)

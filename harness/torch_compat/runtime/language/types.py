@@ -221,13 +221,14 @@ def convert(value: Any, type_: Type, classes: Callable[[str], Any]) -> Any:
         return None if value is None else convert(value, type_.args[0], classes)
     elif kind == "Union":
         result = _inferred(value)
-        if instance_of(result, type_):  # numbers do not widen to an alternative that they already match
+        if instance_of(result, type_):  # numbers do not widen to an alternative
             return result
         for arg in type_.args:
-            try:
-                return convert(value, arg, classes)
-            except Raised:
-                continue
+            if arg.kind == "class":
+                try:
+                    return convert(value, arg, classes)
+                except Raised:
+                    continue
     elif kind == "List":
         if cls is list or isinstance(value, tuple):
             return [convert(item, type_.args[0], classes) for item in value]

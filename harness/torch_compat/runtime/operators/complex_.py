@@ -44,10 +44,21 @@ def conj(self: Tensor) -> Tensor:
     return Tensor(np.conj(self.array)) if self.array.dtype.kind == "c" else self
 
 
+@functional("conj", "_conj", since="1.10.0")
+def conj_1_10(self: Tensor) -> Tensor:
+    """As of 1.10 a view of the memory; what is written later into one of the two does not reach the other here."""
+    if self.mirrors is not None:
+        return Tensor(self.mirrors)
+    tensor = conj(self)
+    if tensor is not self:
+        tensor.mirrors = self.array
+    return tensor
+
+
 @operator("aten::resolve_conj", "aten::resolve_neg")
 def resolve(self: Tensor) -> Tensor:
-    """Itself: this reader keeps no such bits."""
-    return self
+    """Itself, or a copy of a conjugate view."""
+    return self if self.mirrors is None else Tensor(self.array.copy())
 
 
 @functional("angle")

@@ -175,10 +175,50 @@ def unique_dim(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Distinct slices."""
     del sorted, return_inverse, return_counts  # both are always returned
+    if not self.array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, self.array.ndim)
+    if self.array.dtype.kind == "f" and 0 < self.array.shape[at] <= algorithms.INSERTED and np.isnan(self.array).any():
+        return _distinct_slices_with_nan(np.moveaxis(self.array, at, 0), at)
     meter.array(FIELD * (self.array.size // max(1, self.array.shape[at])))  # numpy makes a field of each column
     values, inverse, counts = np.unique(self.array, axis=at, return_inverse=True, return_counts=True)
     return Tensor(values), Tensor(inverse.reshape(-1).astype(INT64)), Tensor(counts.astype(INT64))
+
+
+def _distinct_slices_with_nan(array: Array, at: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Distinct slices, of which some hold NaN: it has no place in the order, and equals nothing."""
+    rows = array.reshape(len(array), -1)
+
+    def before(number: int, other: int) -> bool:
+        apart = np.flatnonzero((rows[number] < rows[other]) | (rows[number] > rows[other]))
+        return bool(apart.size) and bool(rows[number][apart[0]] < rows[other][apart[0]])
+
+    places = list(range(len(rows)))
+    algorithms.sort(places, len(places), before)
+    starts = np.concatenate([[True], (rows[places[1:]] != rows[places[:-1]]).any(axis=1)])
+    inverse = np.empty(len(rows), INT64)
+    inverse[places] = np.cumsum(starts) - 1
+    values = np.moveaxis(array[[place for place, first in zip(places, starts, strict=True) if first]], 0, at)
+    return Tensor(np.ascontiguousarray(values)), Tensor(inverse), Tensor(counted(inverse).astype(INT64))
+
+
+def _after_nan(array: Array, value: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Up to 1.10 the first element is compared with itself: NaN begins two runs, of which the first is empty.
+
+    Raises:
+        Unsupported: the runs are more than the elements, for which the release has no memory.
+    """
+    flat = array.reshape(-1)
+    if not flat.size or flat[0] == flat[0]:
+        return value
+    values, inverse, counts = (tensor.array for tensor in value)
+    if values.size == flat.size:
+        raise Unsupported("aten::unique_consecutive writes one element more than the tensor has", code="operator")
+    return (
+        Tensor(np.concatenate([flat[:1], values])),
+        Tensor(inverse + 1 if inverse.size else inverse),
+        Tensor(np.concatenate([np.zeros(1, INT64), counts]) if counts.size else counts),
+    )
 
 
 @operator("aten::unique_consecutive", gradient=False)
@@ -188,11 +228,21 @@ def unique_consecutive_1_0(
     """Up to 1.9 the only dimension of a vector is one as any other."""
     if dim is not None:
         return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
-    return unique_consecutive(self, return_inverse, return_counts)
+    return _after_nan(self.array, unique_consecutive(self, return_inverse, return_counts))
 
 
 @operator("aten::unique_consecutive", gradient=False, since="1.10.0")
 def unique_consecutive_1_10(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]:
+    """As of 1.10 a vector has no slices."""
+    if dim is not None and not (dim == 0 and self.array.ndim == 1):
+        return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
+    return _after_nan(self.array, unique_consecutive(self, return_inverse, return_counts))
+
+
+@operator("aten::unique_consecutive", gradient=False, since="1.11.0")
+def unique_consecutive_1_11(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, ...]:
     """Up to 1.11 an empty result has one dimension."""

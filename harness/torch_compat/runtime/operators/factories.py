@@ -401,7 +401,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     if array.size and int(array.max()) >= num_classes:
         raise fail("Class values must be smaller than num_classes.")
     meter.array(array.size * num_classes)
-    return Tensor((array[..., None] == np.arange(num_classes)).astype(INT64))
+    return Tensor((array[..., None] == np.arange(num_classes)).astype(INT64, order="C"))
 
 
 # ---------------------------------------------------------------------------------------------------------------- windows

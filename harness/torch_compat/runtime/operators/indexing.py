@@ -23,6 +23,7 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.operators.casting import overwrite
 from torch_compat.runtime.operators.parts import diagonal
+from torch_compat.runtime.operators.slices import places_within
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -181,35 +182,6 @@ _indexing("2.0.0", ints=True, converts=True)
 
 
 # ------------------------------------------------------------------------------------------------------- along a dimension
-
-
-def _places(where: str, places: Array, size: int, *, negative: bool = False, ints: bool = False) -> Array:
-    if places.dtype != INT64 and not (ints and places.dtype == np.int32):
-        raise fail(f"{where}(): Expected dtype {'int32 or int64' if ints else 'int64'} for index")
-    if places.size and (int(places.max()) >= size or int(places.min()) < (-size if negative else 0)):
-        raise raised("IndexError" if where == "index_select" else "RuntimeError", "index out of range in self")
-    return places.astype(INT64)
-
-
-@functional("index_select")
-def index_select_1_0(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Up to 1.7 indices must be int64."""
-    if index.array.dtype != INT64:
-        raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
-    return index_select(self, dim, index)
-
-
-@functional("index_select", since="1.8.0")
-def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Select slices by index."""
-    array, places = self.array, index.array
-    at = axis(dim, array.ndim)
-    if places.ndim > 1:
-        raise raised("IndexError", "index_select(): Index is supposed to be a vector")
-    if not array.ndim:
-        _places("index_select", places, 1, ints=True)
-        return Tensor(array.copy())
-    return Tensor(np.take(array, _places("index_select", places, array.shape[at], ints=True).reshape(-1), axis=at))
 
 
 @functional("gather")
@@ -374,115 +346,11 @@ def _scatters() -> None:
 _scatters()
 
 
-def _slices(self: Tensor, dim: int, index: Tensor, where: str, *, ints: bool = False) -> tuple[Array, Array, tuple[Any, ...]]:
-    array = self.array.copy()
-    at = axis(dim, array.ndim)
-    full = array.reshape(array.shape or (1,))
-    if index.array.ndim > 1:
-        raise raised("IndexError", f"{where}(): Index has to be a vector/scalar")
-    places = _places(where, index.array, full.shape[at], negative=where == "index_fill", ints=ints).reshape(-1)
-    return array, full, (*(slice(None),) * at, places)
-
-
-def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool, spreads: bool) -> Tensor:
-    """Add slices at indices, one after the other.
-
-    Parameters:
-        ints: whether indices may be int32.
-        spreads: whether a slice of one element is added to each element of the place.
-    """
-    if source.array.dtype != self.array.dtype:
-        raise fail(
-            f"index_add_(): self ({words(self.array.dtype)}) and source ({words(source.array.dtype)}) must have the same scalar type"
-        )
-    array, full, where = _slices(self, dim, index, "index_add", ints=ints)
-    value = source.array.reshape(source.array.shape or (1,))
-    at = axis(dim, self.array.ndim)
-    if (
-        value.ndim != full.ndim
-        or value.shape[at] != index.array.size
-        or any(
-            a != b and not (spreads and a == 1)
-            for item, (a, b) in enumerate(zip(value.shape, full.shape, strict=True))
-            if item != at
-        )
-    ):
-        raise fail(
-            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(self.array.shape)} source.shape = {list(source.array.shape)}"
-        )
-    np.add.at(full, where, value if alpha == 1 else value * checked_scalar(alpha, array.dtype))
-    return Tensor(array)
-
-
-# Indices may be int32 since 1.8; slices are those of the tensor since 2.1.
-functional("index_add", inplace=True)(
-    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False, spreads=True)
-)
-functional("index_add", inplace=True, since="1.8.0")(
-    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True, spreads=True)
-)
-functional("index_add", inplace=True, since="2.1.0")(
-    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True, spreads=False)
-)
-
-
-@functional("index_copy", inplace=True)
-def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Write slices at indices."""
-    if source.array.dtype != self.array.dtype:
-        raise fail("index_copy_(): self and source expected to have the same dtype")
-    if index.array.ndim > 1:
-        raise raised("IndexError", f"index_copy_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
-    array, full, where = _slices(self, dim, index, "index_copy")
-    value = source.array.reshape(source.array.shape or (1,))
-    at = axis(dim, self.array.ndim)
-    if not source.array.ndim and index.array.size != 1:
-        raise raised(
-            "IndexError", f"index_copy_(): When source is scalar, index should have one element (got {index.array.size})"
-        )
-    if value.ndim != full.ndim:
-        raise raised(
-            "IndexError",
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. "
-            f"Source dimensionality ({value.ndim}), destination dimensionality ({full.ndim})",
-        )
-    if value.shape[at] != index.array.size:
-        raise raised(
-            "IndexError",
-            f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({value.shape[at]})",
-        )
-    if any(a != b for item, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if item != at):
-        raise fail("index_copy_(): Source/destination tensor must have same slice shapes.")
-    full[where] = value
-    return Tensor(array)
-
-
-@functional("index_fill", inplace=True, out=False)
-def index_fill_1_0(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Up to 1.7 negative indices are not supported."""
-    if (index.array < 0).any():
-        raise fail("invalid argument 3: out of range")
-    return index_fill(self, dim, index, value)
-
-
-@functional("index_fill", inplace=True, out=False, since="1.8.0")
-def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Write one number at indices."""
-    if value.__class__ is Tensor and value.array.ndim:
-        raise fail(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
-        )
-    number = value.item() if value.__class__ is Tensor else value
-    array, full, where = _slices(self, dim, index, "index_fill")
-    full[where] = checked_scalar(number, array.dtype)
-    return Tensor(array)
-
-
 @functional("take")
 def take(self: Tensor, index: Tensor) -> Tensor:
     """Elements by linear index."""
     flat = self.array.reshape(-1)
-    places = _places("take", index.array, flat.size, negative=True)
+    places = places_within("take", index.array, flat.size, negative=True)
     return Tensor(np.asarray(flat[places]))
 
 
@@ -542,7 +410,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.array.size}, index.numel() = "
             f"{index.array.size}",
         )
-    places = _places("put_", index.array, flat.size, negative=True).reshape(-1)
+    places = places_within("put_", index.array, flat.size, negative=True).reshape(-1)
     if accumulate:
         np.add.at(flat, places, source.array.reshape(-1))
     else:

@@ -22,6 +22,7 @@ from torch_compat.runtime.operators._common import (
     fail,
     functional,
     into,
+    not_implemented,
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
@@ -178,8 +179,9 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
         shape[0], shape[1], places[0], places[1] = shape[1], shape[0], 1, 0
     results = []
     for place, tensor in zip(places, tensors, strict=True):
-        steps = [0] * len(shape)
-        steps[place] = tensor.strides[0] if tensor.ndim else 1
+        step = tensor.strides[0] if tensor.ndim else 1
+        steps = [0 if size != 1 else step * tensor.numel if at < place else step for at, size in enumerate(shape)]
+        steps[place] = step
         results.append(tensor.as_strided(tuple(shape), tuple(steps)))  # a view of it, in every release
     return results
 
@@ -192,6 +194,8 @@ def cartesian_prod(tensors: list[Tensor]) -> Tensor:
             raise fail(f"Expect a 1D vector, but got shape {list(tensor.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
+    if any(item.array.dtype != tensors[0].array.dtype for item in tensors):
+        raise fail("meshgrid expects all tensors to have the same dtype")
     sized(*(item.array.size for item in tensors), len(tensors))
     return Tensor(np.stack([item.reshape(-1) for item in np.meshgrid(*(item.array for item in tensors), indexing="ij")], axis=1))
 
@@ -295,10 +299,15 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
     array = self.array
-    if dim is None:
-        return _as_large(_repeated(array.reshape(-1), counts), counts, 0, output_size)
-    at = axis(dim, array.ndim)
-    return _as_large(_repeated(array.reshape(array.shape or (1,)), counts, at), counts, at, output_size)
+    if dim is not None and not array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    at = 0 if dim is None else axis(dim, array.ndim)
+    if repeats.__class__ is Tensor:
+        if counts.dtype.kind not in "iu":
+            raise not_implemented("repeat_interleave_cpu", counts.dtype)
+        if counts.ndim == 1 and counts.size not in {1, array.size if dim is None else array.shape[at]}:
+            raise fail("repeats must have the same size as input along dim")
+    return _as_large(_repeated(array.reshape(-1) if dim is None else array, counts, at), counts, at, output_size)
 
 
 def _as_large(array: Array, counts: Any, at: int, output_size: int | None) -> Tensor:
@@ -386,7 +395,7 @@ def _turned(self: Tensor, k: int, dims: Any, order: Literal["C", "K"]) -> Tensor
     item, other = axis(dims[0], ndim), axis(dims[1], ndim)
     if k % 2:  # odd quarter turns swap the dimensions
         return Tensor(np.flip(self.array, other if k % 4 == 1 else item).copy(order=order).swapaxes(item, other))
-    return Tensor(np.rot90(self.array, k, (item, other)).copy(order=order))
+    return Tensor(np.rot90(self.array, k, (item, other)).copy(order=order if k % 4 else "C"))
 
 
 @functional("diag")

@@ -493,6 +493,8 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
     if a.dtype != b.dtype:
         raise fail(f"linalg.cross: expected all tensors to have the same dtype, but found {words(a.dtype)} and {words(b.dtype)}")
     if broadcasts and a.ndim != b.ndim:
+        own = next((item for item, size in enumerate(a.shape) if size == 3), None) if dim is None else axis(dim, a.ndim)
+        dim = own  # found in the first tensor, before it is broadcast
         a, b = np.broadcast_arrays(a, b) if broadcast(a, b) else (a, b)
     if dim is None:
         results = [item for item, size in enumerate(a.shape) if size == 3]

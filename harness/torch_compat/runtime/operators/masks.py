@@ -35,16 +35,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _mask(mask: Tensor, *, bytes_too: bool) -> Array:
+ONLY_BOOL, BYTES_TOO, FIRST_BYTES = range(3)
+"""Which masks are accepted besides those of bools: none, those of bytes, or all, of which the lowest byte of each element is read."""
+
+
+def _mask(mask: Tensor, taken: int) -> Array:
     array = mask.array
     if array.dtype == BOOL:
         return array
-    if not bytes_too or array.dtype.kind not in "iu":
-        raise fail(f"masked_fill_ only supports boolean masks, but got mask with dtype {array.dtype}")
-    return array != 0
+    if taken == ONLY_BOOL or (taken == BYTES_TOO and array.dtype != np.uint8):
+        raise fail(f"only boolean masks are supported, but got mask with dtype {words(array.dtype)}")
+    lowest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, array.itemsize)[:, 0].reshape(array.shape)
+    if lowest.size and int(lowest.max()) > 1:
+        raise fail("Mask tensor can take 0 and 1 values only")
+    return lowest != 0
 
 
-def _masked_fill(self: Tensor, mask: Tensor, value: Any, *, bytes_too: bool) -> Tensor:
+def _masked_fill(self: Tensor, mask: Tensor, value: Any, taken: int) -> Tensor:
     if value.__class__ is Tensor:
         if value.array.ndim:
             raise fail(
@@ -52,7 +59,7 @@ def _masked_fill(self: Tensor, mask: Tensor, value: Any, *, bytes_too: bool) -> 
             )
         value = value.item()
     array = self.array
-    chosen = _mask(mask, bytes_too=bytes_too)
+    chosen = _mask(mask, taken)
     broadcast(array, chosen)
     return Tensor(np.where(chosen, checked_scalar(value, array.dtype), array))
 
@@ -65,7 +72,7 @@ def _bytes_only(mask: Tensor) -> None:
 
 def _masked_fill_1_0(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     _bytes_only(mask)
-    return _masked_fill(self, mask, value, bytes_too=True)
+    return _masked_fill(self, mask, value, BYTES_TOO)
 
 
 def _masked_fills(since: str, function: Any) -> None:
@@ -83,19 +90,20 @@ def _masked_fills(since: str, function: Any) -> None:
     operator("aten::masked_fill_", since=since)(in_place)
 
 
-# Boolean masks are accepted since 1.2; integer masks are refused since 2.1.
+# Boolean masks are accepted since 1.2, all others are refused since 2.1.
 _masked_fills("1.0.0", _masked_fill_1_0)
-_masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True))
-_masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False))
+_masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, BYTES_TOO))
+_masked_fills("1.5.0", lambda self, mask, value: _masked_fill(self, mask, value, FIRST_BYTES))
+_masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, ONLY_BOOL))
 
 
-def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor, taken: int) -> Tensor:
     """Copy the elements of the source, in order, to where the mask is set."""
     if source.array.dtype != self.array.dtype:
         raise fail(
             f"masked_scatter: expected self and source to have same dtypes but got {words(self.array.dtype)} and {words(source.array.dtype)}"
         )
-    chosen = _mask(mask, bytes_too=True)
+    chosen = _mask(mask, taken)
     shape = broadcast(self.array, chosen)
     array, chosen = np.broadcast_to(self.array, shape).copy(), np.broadcast_to(chosen, shape)
     count = int(chosen.sum())
@@ -109,19 +117,23 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def _masked_scatter_1_0(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     _bytes_only(mask)
-    return _masked_scatter(self, mask, source)
+    return _masked_scatter(self, mask, source, BYTES_TOO)
 
 
 functional("masked_scatter", inplace=True, out=False)(_masked_scatter_1_0)
-functional("masked_scatter", inplace=True, out=False, since="1.2.0")(_masked_scatter)
+functional("masked_scatter", inplace=True, out=False, since="1.2.0")(
+    lambda self, mask, source: _masked_scatter(self, mask, source, BYTES_TOO)
+)
+functional("masked_scatter", inplace=True, out=False, since="1.8.0")(
+    lambda self, mask, source: _masked_scatter(self, mask, source, FIRST_BYTES)
+)
+functional("masked_scatter", inplace=True, out=False, since="2.1.0")(
+    lambda self, mask, source: _masked_scatter(self, mask, source, ONLY_BOOL)
+)
 
 
-def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
-    chosen = mask.array
-    if chosen.dtype != BOOL:
-        if not bytes_too or chosen.dtype != np.uint8:
-            raise fail("masked_select: expected BoolTensor for mask")
-        chosen = chosen != 0
+def _masked_select(self: Tensor, mask: Tensor, taken: int) -> Tensor:
+    chosen = _mask(mask, taken)
     shape = broadcast(self.array, chosen)
     meter.read(math.prod(shape))  # numpy materializes both
     return Tensor(np.broadcast_to(self.array, shape)[np.broadcast_to(chosen, shape)].copy())
@@ -129,7 +141,7 @@ def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
 
 def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
     _bytes_only(mask)
-    return _alone(self, mask, _masked_select(self, mask, bytes_too=True))
+    return _alone(self, mask, _masked_select(self, mask, BYTES_TOO))
 
 
 def _alone(self: Tensor, mask: Tensor, tensor: Tensor) -> Tensor:
@@ -138,9 +150,9 @@ def _alone(self: Tensor, mask: Tensor, tensor: Tensor) -> Tensor:
 
 
 functional("masked_select")(_masked_select_1_0)
-functional("masked_select", since="1.2.0")(lambda self, mask: _alone(self, mask, _masked_select(self, mask, bytes_too=True)))
-functional("masked_select", since="1.5.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
-functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, bytes_too=False))
+functional("masked_select", since="1.2.0")(lambda self, mask: _alone(self, mask, _masked_select(self, mask, BYTES_TOO)))
+functional("masked_select", since="1.5.0")(lambda self, mask: _masked_select(self, mask, BYTES_TOO))
+functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, ONLY_BOOL))
 
 
 @functional("nonzero", gradient=False)

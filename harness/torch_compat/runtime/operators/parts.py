@@ -193,10 +193,15 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, as the last dimension."""
     array = self.array
-    result = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
+    first, second = axis(dim1, array.ndim), axis(dim2, array.ndim)
+    if first == second:
+        raise fail(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    result = arrays.diagonal(array, offset, first, second)
     steps = tuple(step // array.itemsize for step in result.strides)
     if not result.size:
-        return of_view(self, np.empty(result.shape, array.dtype))
+        own = self.strides
+        others = (step for at, step in enumerate(own) if at not in {first, second})
+        return self.as_strided(result.shape, (*others, own[first] + own[second]))
     shift = int(result.__array_interface__["data"][0] - array.__array_interface__["data"][0]) // array.itemsize
     return self.as_strided(result.shape, steps, self.storage_offset + shift)  # numpy's own view is read-only
 

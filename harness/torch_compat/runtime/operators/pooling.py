@@ -74,6 +74,8 @@ def _max_pool(
     full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=era == INSIDE)
     if full.dtype.kind in "bc":
         raise not_implemented("max_pool2d", full.dtype)
+    if min(k) < 1:
+        raise fail(f"kernel size should be greater than zero, but got {list(k)}")
     spatial = full.shape[2:]
     pads = [(0, 0), (0, 0)]
     for size, a, b, c, e, count in zip(spatial, k, p, s, d, out, strict=True):

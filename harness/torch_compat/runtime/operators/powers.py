@@ -50,7 +50,14 @@ def _power(x: Array, y: Array) -> Array:
         raise not_implemented("pow", x.dtype)
     if x.dtype.kind == "c":
         return _complex_power(x, y)
-    return _integer_power(x, y) if x.dtype.kind in "iu" else np.power(x, y)
+    return _integer_power(x, y) if x.dtype.kind in "iu" else _plain_power(x, y)
+
+
+def _plain_power(x: Array, y: Array) -> Array:
+    """Powers without a shortcut for square roots, which NumPy takes for a single exponent: that of -inf is inf, and that of -0.0 is 0.0."""
+    shape = broadcast(x, y) or (1,)
+    result = np.power(np.broadcast_to(x, shape), np.ascontiguousarray(np.broadcast_to(y, shape)))
+    return result.reshape(broadcast(x, y))
 
 
 def _complex_power(x: Array, y: Array) -> Array:
@@ -68,10 +75,10 @@ def _power_of_number(x: Array, exponent: Scalar) -> Array:
         return x * x
     if exponent == 3:
         return x * x * x
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" and exponent != 0.5:
         return np.power(x, scalar_as(exponent, x.dtype))
     if x.dtype == np.float16 and abs(exponent) == 0.5:
-        return np.power(wide(x), np.asarray(exponent, FLOAT32)).astype(x.dtype)  # without a shortcut: the root of -inf is inf
+        return _plain_power(wide(x), np.asarray(exponent, FLOAT32)).astype(x.dtype)
     if exponent == 0.5:
         return np.sqrt(x)
     if exponent == -0.5:

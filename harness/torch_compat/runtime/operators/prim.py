@@ -69,6 +69,11 @@ def _in_texts(since: str, *, by_magnitude: bool) -> None:
         operator(f"aten::{name}", of="any", since=since)(function)
 
 
+def _int32(value: float) -> int:
+    """A float as a C++ ``int``, the way the processor converts it: the smallest one if it does not fit."""
+    return int(value) if -(2.0**31) - 1 < value < 2.0**31 else -(1 << 31)
+
+
 def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> str:
     findings, left, used = [], self, 0
     while True:
@@ -83,24 +88,21 @@ def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> 
         if used >= len(args):
             raise raised("RuntimeError", "Too few arguments for format string")
         value, used = args[used], used + 1
-        if code == "d":
-            if value.__class__ not in {bool, int, float}:
-                raise raised("RuntimeError", f"%d requires a number, found a {type(value).__name__}")
-            findings.append(str(int(value)))
-        elif code in {"f", "F", "e", "E", "g", "G"}:
-            if value.__class__ not in {bool, int, float}:
-                raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
-            findings.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch formats a 32-bit float
+        if code in {"d", "i"}:
+            if value.__class__ not in {int, float}:
+                raise raised("RuntimeError", f"%{code} requires a number for formatting, but got {type(value).__name__}")
+            findings.append(str(value if value.__class__ is int else _int32(value)))
+        elif code in {"f", "F", "e", "E"}:
+            if value.__class__ not in {int, float}:
+                raise raised("RuntimeError", f"%{code} requires a number for formatting, but got {type(value).__name__}")
+            with np.errstate(over="ignore"):
+                findings.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch formats a 32-bit float
         elif code == "s":
             findings.append(shown(value, by_magnitude=by_magnitude))
         elif code == "c":
-            if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
-                raise raised("RuntimeError", "%c requires a byte or a string")
-            findings.append(value if isinstance(value, str) else chr(value))
-        elif code in {"x", "X", "o"}:
-            if value.__class__ is not int:
-                raise raised("RuntimeError", f"%{code} requires an integer, found a {type(value).__name__}")
-            findings.append(f"{value:{code}}")
+            if value.__class__ is not int and not (value.__class__ is str and len(value) == 1):
+                raise raised("RuntimeError", f"%c requires an int or char for formatting, but got {type(value).__name__}")
+            findings.append(value if isinstance(value, str) else chr(value & 0xFF))
         else:
             raise raised("RuntimeError", f"The specifier %{code} is not supported in TorchScript format strings")
     if used < len(args):

@@ -26,25 +26,33 @@ from torch_compat.runtime.operators.sorting import before_in, order
 from torch_compat.runtime.tensor import Tensor
 
 
+def _kthvalue(self: Tensor, k: int, dim: int, keepdim: bool, *, any_of_number: bool) -> tuple[Tensor, Tensor]:
+    array = self.array
+    at = axis(dim, array.ndim)
+    if array.ndim and not array.size:
+        refuse_no_places("kthvalue", array, at)
+    if not 1 <= k <= (array.shape[at] if array.ndim else 1) and not (any_of_number and not array.ndim):
+        raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
+    return _selected(array, at, k - 1, keepdim) if array.ndim else (Tensor(array.copy()), Tensor(np.zeros((), INT64)))
+
+
 @functional("kthvalue")
 def kthvalue_1_0(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Up to 1.8 tensors without elements are refused."""
     refuse_empty("kthvalue", self.array)
-    return kthvalue(self, k, dim, keepdim)
+    return _kthvalue(self, k, dim, keepdim, any_of_number=False)
 
 
 @functional("kthvalue", since="1.9.0")
+def kthvalue_1_9(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """1.9 and 1.10 accept any k for a 0-dim tensor."""
+    return _kthvalue(self, k, dim, keepdim, any_of_number=True)
+
+
+@functional("kthvalue", since="1.11.0")
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest element, counted from 1."""
-    array = self.array
-    at = axis(dim, array.ndim)
-    if not array.ndim:
-        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
-    if not array.size:
-        refuse_no_places("kthvalue", array, at)
-    if not 1 <= k <= array.shape[at]:
-        raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
-    return _selected(array, at, k - 1, keepdim)
+    return _kthvalue(self, k, dim, keepdim, any_of_number=False)
 
 
 def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -220,6 +228,10 @@ def _quantile(name: str, *, ignore: bool) -> None:
         if isinstance(q, Tensor) and q.array.dtype != array.dtype:
             raise fail(f"{name}() q tensor must be same dtype as the input tensor")
         wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
+        if wanted.ndim > 1:
+            raise fail(f"{name}() q must be a scalar or 1D tensor")
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise fail(f"{name}() q values must be in the range [0, 1]")
         result = None if dim is None else axis(dim, array.ndim)
         if not array.ndim:
             result, keepdim = None, False

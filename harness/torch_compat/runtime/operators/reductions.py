@@ -120,7 +120,17 @@ def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 @functional("mean", out_type=True, since="1.7.0")
 def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Only floating-point and complex numbers are accepted."""
+    """Only floating-point and complex numbers are accepted. Up to 2.0 the sum of float16 is rounded to float16."""
+    return _mean(self, dim, keepdim, dtype, rounds=True)
+
+
+@functional("mean", out_type=True, since="2.1.0")
+def mean_2_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of float16 has 32 bits."""
+    return _mean(self, dim, keepdim, dtype, rounds=False)
+
+
+def _mean(self: Tensor, dim: Dims, keepdim: bool, dtype: Any, *, rounds: bool) -> Tensor:
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind in "iub":
         raise fail(
@@ -133,6 +143,9 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     if ordered is not None:
         return Tensor(ordered / np.asarray(count, array.dtype))
     total = wide(exact_sum(wide(array), result, keepdims=keepdim))  # may overflow
+    if rounds and array.dtype == np.float16:
+        with np.errstate(over="ignore"):
+            total = wide(total.astype(array.dtype))
     exact = total.astype(np.complex128 if total.dtype.kind == "c" else FLOAT64)
     return Tensor((exact / np.asarray(float(count))).astype(array.dtype))
 

@@ -236,16 +236,14 @@ def xor(a: Any, b: Any) -> Any:
 
 @operator("aten::__lshift__", of="scalar")
 def lshift(a: int, b: int) -> Any:
-    """The left shift ``a << b``, wrapped to 64 bits."""
-    if not 0 <= b < 64:
-        return 0
-    return wrapped(a << b)
+    """The left shift ``a << b``, wrapped to 64 bits; processors take the count modulo 64, including a negative one."""
+    return wrapped(a << (b & 63))
 
 
 @operator("aten::__rshift__", of="scalar")
 def rshift(a: int, b: int) -> Any:
-    """The arithmetic right shift ``a >> b``."""
-    return a >> min(max(b, 0), 63)
+    """The arithmetic right shift ``a >> b``, with the count modulo 64."""
+    return a >> (b & 63)
 
 
 @operator("aten::__not__", of="scalar")

@@ -347,6 +347,8 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     array = self.array
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise fail("minlength should be >= 0")
     sized(max(minlength, int(array.max()) + 1 if array.size else 0))
     if weights is None or not array.size:
         return Tensor(counted(array, minlength=minlength).astype(INT64))

@@ -15,10 +15,11 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import Array, any_dtype, cast, fail, on_cpu, to_size
-from torch_compat.runtime.operators._products import sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
+
+__all__ = ["COO", "created", "inside", "parts_of", "summed"]
 
 COO = "torch.sparse_coo"
 MATRIX = 2  # dimensions
@@ -50,8 +51,15 @@ def sparse_coo_tensor(
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload with only a size
         raise Unsupported("the reference reader does not support creating a sparse tensor from a size alone", code="value")
     places, elements = indices.array, values.array
-    if places.ndim != 2 or not elements.ndim or places.shape[1] != len(elements) or places.dtype.kind not in "iu":
-        raise Unsupported("the reference reader does not support a sparse tensor with these indices and values", code="value")
+    if places.dtype != np.int64:
+        raise fail("indices must be an int64 tensor")
+    if places.ndim != MATRIX:
+        raise fail(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
+    elements = elements if elements.ndim else elements.reshape(1)
+    if places.shape[1] != len(elements):
+        raise fail(
+            f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, nnz from values: {len(elements)}"
+        )
     if size is None:
         raise Unsupported("the reference reader does not support creating a sparse tensor without a size", code="value")
     shape = to_size(size)
@@ -64,7 +72,7 @@ def sparse_coo_tensor(
         if (places >= bounds).any():
             raise fail("size is inconsistent with indices")
     kind = any_dtype(dtype, elements.dtype)
-    return _made(places.copy(), cast(elements, kind).copy(), shape, coalesced=False)
+    return created(places, cast(elements, kind), shape, coalesced=False)  # in the memory of the two tensors
 
 
 def _sparse_coo_tensor(*args: Any, **keywords: Any) -> OpaqueTensor:
@@ -82,7 +90,12 @@ def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray((indices * np.array(steps, np.int64).reshape(-1, 1)).sum(axis=0), np.int64)
 
 
-def _inside(indices: Array, shape: tuple[int, ...]) -> None:
+def inside(indices: Array, shape: tuple[int, ...]) -> None:
+    """Check that indices are within a shape.
+
+    Raises:
+        Unsupported: they are not.
+    """
     bounds = np.array(shape[: len(indices)], np.int64).reshape(-1, 1)
     if indices.size and ((indices < 0) | (indices >= bounds)).any():
         raise Unsupported(
@@ -90,11 +103,12 @@ def _inside(indices: Array, shape: tuple[int, ...]) -> None:
         )
 
 
-def _made(indices: Array, values: Array, shape: tuple[int, ...], *, coalesced: bool) -> OpaqueTensor:
+def created(indices: Array, values: Array, shape: tuple[int, ...], *, coalesced: bool) -> OpaqueTensor:
+    """The sparse tensor of these parts."""
     return OpaqueTensor(COO, dtypes.of_numpy(values.dtype), shape, {"indices": indices, "values": values, "coalesced": coalesced})
 
 
-def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
+def parts_of(value: Any, name: str) -> tuple[Array, Array, bool]:
     """The parts of a sparse tensor that a program created.
 
     Raises:
@@ -105,7 +119,7 @@ def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
     return value.parts["indices"], value.parts["values"], value.parts["coalesced"]
 
 
-def _summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTensor:
+def summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTensor:
     """Sum values with the same index in order, and sort the indices."""
     keys = _keys(indices, shape)
     order = np.argsort(keys, kind="stable")
@@ -113,14 +127,17 @@ def _summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTens
     first[1:] = keys[order][1:] != keys[order][:-1]
     sums = np.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
     np.add.at(sums, np.cumsum(first) - 1, values[order])
-    return _made(np.ascontiguousarray(indices[:, order[first]]), sums, shape, coalesced=True)
+    room = np.empty(indices.shape, np.int64)
+    kept = room[:, : len(sums)]
+    kept[...] = indices[:, order[first]]
+    return created(kept, sums, shape, coalesced=True)
 
 
 @operator("aten::coalesce", of="opaque", gradient=False)
 def coalesce(self: Any) -> OpaqueTensor:
     """Sum values with the same index; a coalesced tensor is returned unchanged."""
-    indices, values, coalesced = _parts(self, "coalesce")
-    return self if coalesced else _summed(indices, values, self.shape)
+    indices, values, coalesced = parts_of(self, "coalesce")
+    return self if coalesced else summed(indices, values, self.shape)
 
 
 def _strided_alone(name: str) -> None:
@@ -139,14 +156,14 @@ def _part(name: str) -> None:
     @operator(f"aten::{name}", of="opaque", gradient=False)
     def part(self: Any) -> Tensor:
         """A part of a coalesced tensor."""
-        if not _parts(self, name)[2]:
+        if not parts_of(self, name)[2]:
             raise fail(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
         return Tensor(self.parts[name])
 
     @operator(f"aten::_{name}", of="opaque", gradient=False)
     def any_part(self: Any) -> Tensor:
         """A part of a sparse tensor, coalesced or not."""
-        _parts(self, name)
+        parts_of(self, name)
         return Tensor(self.parts[name])
 
 
@@ -157,25 +174,25 @@ for _name in ("indices", "values"):
 @operator("aten::is_coalesced", of="opaque", gradient=False)
 def is_coalesced(self: Any) -> bool:
     """Whether the indices are unique and sorted."""
-    return _parts(self, "is_coalesced")[2]
+    return parts_of(self, "is_coalesced")[2]
 
 
 @operator("aten::_nnz", of="opaque", gradient=False)
 def nnz(self: Any) -> int:
     """The number of values."""
-    return int(_parts(self, "_nnz")[0].shape[1])
+    return int(parts_of(self, "_nnz")[0].shape[1])
 
 
 @operator("aten::sparse_dim", of="opaque", gradient=False)
 def sparse_dim(self: Any) -> int:
     """The number of dimensions of the indices."""
-    return len(_parts(self, "sparse_dim")[0])
+    return len(parts_of(self, "sparse_dim")[0])
 
 
 @operator("aten::dense_dim", of="opaque", gradient=False)
 def dense_dim(self: Any) -> int:
     """The number of dense dimensions of the values."""
-    return int(_parts(self, "dense_dim")[1].ndim) - 1
+    return int(parts_of(self, "dense_dim")[1].ndim) - 1
 
 
 def _places(array: Array, sparse: int, *, ordered: bool) -> OpaqueTensor:
@@ -183,7 +200,7 @@ def _places(array: Array, sparse: int, *, ordered: bool) -> OpaqueTensor:
     result = np.nonzero((array != 0).any(axis=elsewhere) if elsewhere else array)
     rows = np.array(result, np.int64).reshape(sparse, -1)
     indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
-    return _made(indices, np.ascontiguousarray(array[result]), array.shape, coalesced=True)
+    return created(indices, np.ascontiguousarray(array[result]), array.shape, coalesced=True)
 
 
 def _to_sparse() -> None:
@@ -191,6 +208,9 @@ def _to_sparse() -> None:
 
         def to_sparse(self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, **keywords: Any) -> OpaqueTensor:
             """The sparse tensor of the nonzero elements."""
+            if layout is None and not keywords and not args and not self.ndim:
+                kept = self.array.reshape(1)[: int(self.array != 0)]
+                return created(np.zeros((0, len(kept)), np.int64), kept.copy(), (), coalesced=True)
             if layout is not None or keywords or len(args) > 1 or not self.ndim:
                 raise Unsupported("the reference reader does not support this form of to_sparse", code="operator")
             sparse = args[0] if args else self.ndim
@@ -207,40 +227,13 @@ _to_sparse()
 @operator("aten::t", of="opaque", gradient=False)
 def transposed(self: Any) -> OpaqueTensor:
     """Swap rows and columns."""
-    indices, values, _ = _parts(self, "t")
+    if self.__class__ is OpaqueTensor and "scale" in self.parts and len(self.shape) <= MATRIX:  # quantized
+        parts = {**self.parts, "elements": self.parts["elements"].T}
+        return OpaqueTensor(self.layout, self.dtype, self.shape[::-1], parts)
+    indices, values, _ = parts_of(self, "t")
     if len(self.shape) != len(indices) or len(indices) > 2:
         raise Unsupported("the reference reader does not support transposing this kind of sparse tensor", code="operator")
-    return _made(indices[::-1].copy(), values, self.shape[::-1], coalesced=False)
-
-
-@operator("aten::add", of="opaque", gradient=False)
-def add(self: Any, other: Any, *, alpha: Any = 1) -> OpaqueTensor:
-    """The sum of two sparse tensors of the same shape."""
-    first, second = _parts(self, "add"), _parts(other, "add")
-    if self.shape != other.shape or len(first[0]) != len(second[0]) or first[1].dtype != second[1].dtype or alpha != 1:
-        raise Unsupported("the reference reader does not support adding these kinds of sparse tensors", code="operator")
-    indices, values = (np.concatenate([a, b], axis=at) for a, b, at in zip(first[:2], second[:2], (1, 0), strict=True))
-    if first[2] and second[2]:
-        return _summed(indices, values, self.shape)
-    return _made(indices, values, self.shape, coalesced=False)
-
-
-@operator("aten::mm", "aten::matmul", of="opaque", gradient=False)
-def mm(self: Any, mat2: Any) -> Tensor:
-    """The product of a sparse and a strided matrix: rows of the second, scaled by values, are added to rows of the result."""
-    indices, values, _ = _parts(self, "mm")
-    if mat2.__class__ is not Tensor or len(indices) != MATRIX or values.ndim != 1 or mat2.ndim != MATRIX:
-        raise Unsupported("the reference reader does not support multiplying these kinds of sparse tensors", code="operator")
-    if mat2.shape[0] != self.shape[1]:
-        raise fail(f"addmm: Argument #3 (dense): Expected dim 0 size {self.shape[1]}, got {mat2.shape[0]}")
-    if mat2.array.dtype != values.dtype:
-        raise fail("addmm: expected both matrices to be of one dtype")
-    _inside(indices, self.shape)
-    sized(self.shape[0], mat2.shape[1])
-    meter.work(values.size * mat2.shape[1])
-    result = np.zeros((self.shape[0], mat2.shape[1]), values.dtype)
-    np.add.at(result, indices[0], values[:, None] * mat2.array[indices[1]])
-    return Tensor(result)
+    return created(indices[::-1].copy(), values.copy(), self.shape[::-1], coalesced=False)
 
 
 @operator("aten::to_dense", of="any", gradient=False)
@@ -253,10 +246,10 @@ def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) 
     places, values = self.parts["indices"], self.parts["values"]
     result = np.zeros(self.shape, values.dtype)
     if values.ndim > 1:
-        _inside(places, self.shape)
+        inside(places, self.shape)
     keys, room = _keys(places, self.shape), -(-result.nbytes // ALIGNED) * ALIGNED // result.itemsize
     if (keys < 0).any() or (keys >= room).any():
-        _inside(places, self.shape)
+        inside(places, self.shape)
     kept = keys < result.size  # elements beyond are written to the rest of the last memory block, which is never read
     if values.ndim > 1:
         np.add.at(result, tuple(places), values)

@@ -264,25 +264,37 @@ def join(self: str, values: list[str]) -> str:
     return self.join(values)
 
 
+def _filling(fillchar: str) -> str:
+    if len(fillchar) != 1:
+        raise raised("RuntimeError", "TypeError: The fill character must be exactly one character long")
+    return fillchar
+
+
 @operator("aten::ljust", of="str")
 def ljust(self: str, width: int, fillchar: str = " ") -> str:
     """Pad at the end."""
     bounded(width)
-    return self.ljust(width, fillchar)
+    return self.ljust(width, _filling(fillchar))
 
 
 @operator("aten::rjust", of="str")
 def rjust(self: str, width: int, fillchar: str = " ") -> str:
     """Pad at the start."""
     bounded(width)
-    return self.rjust(width, fillchar)
+    return self.rjust(width, _filling(fillchar))
 
 
 @operator("aten::center", of="str")
 def center(self: str, width: int, fillchar: str = " ") -> str:
-    """Pad at both ends."""
+    """Pad at both ends.
+
+    Raises:
+        Raised: the width is negative, for which torch pads endlessly.
+    """
+    if width < 0:
+        raise raised("RuntimeError", "center() with a negative width never terminates")
     bounded(width)
-    return self.center(width, fillchar)
+    return self.center(width, _filling(fillchar))
 
 
 @operator("aten::ord", of="str")
@@ -295,10 +307,10 @@ def ord_(self: str) -> int:
 
 @operator("aten::chr", of="any")
 def chr_(a: int) -> str:
-    """The character of a byte value."""
-    if not 0 <= a < 256:
+    """The character of the lowest byte of a number, if the number is a code point."""
+    if not 0 <= a < 0x10FFFF:
         raise raised("RuntimeError", f"chr() arg not in range(0x110000), found {a}")
-    return chr(a)
+    return chr(a & 0xFF)
 
 
 @operator("aten::hex", of="any")

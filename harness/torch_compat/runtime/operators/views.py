@@ -317,7 +317,11 @@ def matrix_h(self: Tensor) -> Tensor:
 def m_h(self: Tensor) -> Tensor:
     """The conjugate transpose of each matrix."""
     tensor = m_t(self)
-    return Tensor(np.conj(tensor.array)) if self.array.dtype.kind == "c" else tensor
+    if self.array.dtype.kind != "c":
+        return tensor
+    result = Tensor(np.conj(tensor.array))
+    result.mirrors = tensor.array
+    return result
 
 
 @operator("aten::mT", "prim::mT")
@@ -399,7 +403,7 @@ def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
                 f"The expanded size of the tensor ({wanted}) must match the existing size ({size_here}) at non-singleton dimension {at}.  "
                 f"Target sizes: {sizes}.  Tensor sizes: {list(array.shape)}"
             )
-    return self.as_strided(tuple(shape), tuple(steps)) if math.prod(shape) else of_view(self, np.broadcast_to(array, shape))
+    return self.as_strided(tuple(shape), tuple(steps))
 
 
 def words_of(tensor: Tensor) -> str:
