@@ -1,9 +1,9 @@
-"""Matrix decompositions, solvers and inverses based on them, and matrix norms."""
+"""Matrix decompositions, solvers and inverses based on them."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from torch_compat.runtime.operators._common import (
     Array,
     axis,
     broadcast,
-    cast,
     copied_into,
     fail,
     functional,
@@ -25,9 +24,6 @@ from torch_compat.runtime.operators._products import decomposed, exact, looped, 
 from torch_compat.runtime.operators.norms import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 from torch_compat.runtime.values import raised
 
 
@@ -359,9 +355,6 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
     return Tensor(result)
 
 
-_matrix_norm: Any = np.linalg.norm
-
-
 def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
     """The type of the parts of complex numbers; others as they are."""
     return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
@@ -373,76 +366,6 @@ def _same_dtype(where: str, first: str, a: Array, second: str, b: Array) -> None
             f"{where}: Expected {first} and {second} to have the same dtype, but found {first} of type {words(a.dtype)} and {second} of type "
             f"{words(b.dtype)} instead"
         )
-
-
-def linalg_norm_1_0(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """Up to 2.3 the norm of one element is a root of its power."""
-    return _linalg_norm(self, ord, dim, keepdim, dtype, alone=False)
-
-
-def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """Vector and matrix norms."""
-    return _linalg_norm(self, ord, dim, keepdim, dtype, alone=True)
-
-
-def _checked_norm(norm: Callable[..., Tensor], *, vectors: bool, matrices: bool) -> Callable[..., Tensor]:
-    """The norm with a check of the dtype in which it is computed.
-
-    Parameters:
-        vectors: whether norms of vectors refuse a dtype that drops imaginary parts.
-        matrices: whether norms of matrices do, too, and all norms refuse a dtype that adds imaginary parts.
-    """
-
-    def call(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-        named = dtypes.as_dtype(dtype)
-        if named is not None:
-            if named.category < dtypes.FLOATING:
-                raise fail(f"linalg.norm: dtype should be floating point or complex, but got {words(named.array)}")
-            dims = self.array.ndim if dim is None else 1 if dim.__class__ is int else len(dim)
-            refuses = matrices if ord is not None and dims > 1 else vectors
-            if refuses and named.category < self.dtype.category:
-                raise fail(f"linalg.norm: dtype should be complex for complex inputs, but got {words(named.array)}")
-            if matrices and named.category > self.dtype.category == dtypes.FLOATING:
-                raise fail(f"linalg.norm: dtype should be real for real inputs, but got {words(named.array)}")
-        return norm(self, ord, dim, keepdim, dtype=dtype)
-
-    return call
-
-
-functional("linalg_norm")(_checked_norm(linalg_norm_1_0, vectors=False, matrices=False))
-functional("linalg_norm", since="1.9.0")(_checked_norm(linalg_norm_1_0, vectors=True, matrices=False))
-functional("linalg_norm", since="1.12.0")(_checked_norm(linalg_norm_1_0, vectors=True, matrices=True))
-functional("linalg_norm", since="2.4.0")(_checked_norm(linalg_norm, vectors=True, matrices=True))
-
-
-def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *, alone: bool) -> Tensor:  # noqa: A002
-    array = self.array if dtype is None else cast(self.array, dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
-    dims = (
-        tuple(range(array.ndim))
-        if dim is None
-        else tuple(axis(item, array.ndim) for item in ([dim] if dim.__class__ is int else dim))
-    )
-    kind = _real(array.dtype)
-    if dim is not None and len(dims) not in {1, 2}:
-        raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    if ord is None:
-        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim, alone=alone).astype(kind))
-    if len(dims) not in {1, 2}:
-        raise fail(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {array.ndim}D.")
-    if isinstance(ord, str) and len(dims) != 2:
-        raise fail(f"linalg.norm: Order {ord} is one of matrices, of two dimensions. Got {len(dims)}.")
-    if len(dims) == 2:
-        if not isinstance(ord, str) and abs(ord) not in {1, 2, math.inf}:
-            raise fail(f"linalg.matrix_norm: Order {ord} not supported.")
-        return Tensor(
-            np.asarray(_matrix_norm(decomposed(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
-        )
-    if (ord < 0 or ord == math.inf) and array.ndim and not array.shape[dims[0]]:
-        raise fail(
-            f"linalg.vector_norm cannot compute the {ord} norm on the dimension {dims[0]} because this dimension is empty and the operation does not have an "
-            "identity"
-        )
-    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim, alone=alone).astype(kind))
 
 
 @operator("aten::nuclear_norm")

@@ -84,16 +84,6 @@ def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     return Tensor(exact_sum(array, axes(dim, array.ndim), keepdims=keepdim))
 
 
-@functional("nansum", out_type=True)
-def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements other than NaN."""
-    array = cast(self.array, sum_type(self.array, dtype))
-    if "c" in {self.array.dtype.kind, array.dtype.kind}:
-        raise fail("nansum does not support complex inputs")
-    kept = np.where(np.isnan(array), np.zeros((), array.dtype), array) if array.dtype.kind not in "iub" else array
-    return Tensor(exact_sum(kept, axes(dim, array.ndim), keepdims=keepdim))
-
-
 @functional("mean", out_type=True)
 def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """1.0 does not convert integers, even if a dtype is requested, and fills means over empty dimensions with its own NaN."""
@@ -161,25 +151,6 @@ def mean_1_10(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: A
 
 
 functional("mean", out_type=True, since="1.12.0")(mean)
-
-
-@functional("nanmean")
-def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of the elements other than NaN."""
-    if self.array.dtype.kind in "iub":
-        raise fail(f"nanmean(): expected input to have floating point or complex dtype but got {words(self.array.dtype)}")
-    array = cast(self.array, any_dtype(dtype, self.array.dtype))
-    if array.dtype.kind in "iub":
-        raise fail(
-            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
-            f"Got: {words(array.dtype)}"
-        )
-    if "c" in {self.array.dtype.kind, array.dtype.kind}:
-        raise fail("nansum does not support complex inputs")
-    result = axes(dim, array.ndim)
-    there = ~np.isnan(array)
-    total = exact_sum(np.where(there, array, np.zeros((), array.dtype)), result, keepdims=keepdim)
-    return Tensor(np.asarray(total.astype(FLOAT64) / there.sum(axis=result, keepdims=keepdim)).astype(array.dtype))
 
 
 @functional("prod", out_type=True)
