@@ -248,6 +248,37 @@ class Guard:
         module.run("forward", (True,))
 
 
+def test_what_is_written_through_the_result_of_enter_is_read_later() -> None:
+    """As 1.12.1 to 2.15.0 return it for a program of 2.13.0."""
+    source = """class Model(Module):
+  __parameters__ = []
+  __buffers__ = []
+  training : bool
+  def forward(self) -> List[int]:
+    log = __torch__.m.Log.__new__(__torch__.m.Log)
+    _1 = (log).__init__()
+    with log as again:
+      lines = again.lines
+      _0 = torch.append(lines, 2)
+    return log.lines
+class Log:
+  lines : List[int]
+  def __enter__(self: __torch__.m.Log) -> __torch__.m.Log:
+    _0 = torch.append(self.lines, 1)
+    return self
+  def __exit__(self: __torch__.m.Log,
+    type: Any,
+    value: Any,
+    trace: Any) -> NoneType:
+    _0 = torch.append(self.lines, 3)
+    return None
+  def __init__(self: __torch__.m.Log) -> NoneType:
+    self.lines = annotate(List[int], [])
+    return None
+"""
+    assert program(source).run("forward", ()) == [1, 2, 3]
+
+
 def test_hooks_run_when_the_module_itself_is_called() -> None:
     source = """class Model(Module):
   __parameters__ = []

@@ -300,6 +300,13 @@ class _Function:
             self._remember(assignment)
         if self._writes:
             self._share(assignments, calls)
+            self._join("", *(name for node in nodes if isinstance(node, ast.With) for name in self._entered(node)))
+
+    def _entered(self, node: ast.With) -> Iterator[str]:
+        """The variables that hold results of ``__enter__``, which may be the contexts themselves or anything that these hold."""
+        for item in node.items:
+            if item.optional_vars is not None:
+                yield from self._reads(item.optional_vars)
 
     def _within(self, node: ast.AST) -> tuple[frozenset[str], list[ast.Call]]:
         """The names and calls in a node, collected in one walk."""
