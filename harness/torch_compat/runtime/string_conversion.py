@@ -31,7 +31,7 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
     if kind is bool:
         return "True" if value else "False"
     if kind is float:
-        if math.isfinite(value) and value.is_integer() and abs(value) < 2.0**63:
+        if math.isfinite(value) and value.is_integer() and -(2.0**63) <= value < 2.0**63:
             return f"{int(value)}."
         if math.isnan(value):  # C++ prints the sign of a NaN
             return "-nan" if math.copysign(1, value) < 0 else "nan"

@@ -36,7 +36,7 @@ def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
         ("torch.count('aaaa', 'aa', 1, 2)", 1), ("torch.startswith('abc', 'b', 1, 0)", True), ("torch.endswith('aXbX', 'X', 2, 1)", True),
         ("torch.partition('abc', '')", ("", "", "abc")), ("torch.replace('aaa', '', 'b', 1)", "baaa"), ("torch.splitlines('a\\r\\nb', False)", ["a", "", "b"]),
         ("torch.len(torch.split(' a\\t b\\x1cc\\x1fd\\xc2\\xa0e\\xc3\\xa9f '))", 4), ("torch.len(torch.split(' a\\t b\\x1cc\\x1fd\\xc2\\xa0e\\xc3\\xa9f ')[2])", 7),
-        ("torch.splitlines('a\\n', True)", ["a", "\n"]), ("torch.str(torch.neg(0.))", "0."), ("torch.str(1e15)", "1000000000000000."), ("torch.str(1e19)", "1e+19"), ("torch.popitem({3: 1, 1: 2})", (3, 1)),
+        ("torch.splitlines('a\\n', True)", ["a", "\n"]), ("torch.str(torch.neg(0.))", "0."), ("torch.str(1e15)", "1000000000000000."), ("torch.str(1e19)", "1e+19"), ("torch.str(-9223372036854775808.)", "-9223372036854775808."), ("torch.popitem({3: 1, 1: 2})", (3, 1)),
         ("ops.prim.abs(torch.tensor([-1.]))", [1.0]), ("torch.complex(torch.tensor(1.), torch.tensor(inf))", complex(1, math.inf)),
         ("torch.vdot(torch.complex(torch.ones([1]), torch.ones([1])), torch.complex(torch.ones([1]), torch.ones([1])))", 2 + 0j),
         ("torch.mH(torch.complex(torch.ones([1, 1]), torch.ones([1, 1])))", [[1 - 1j]]), ("torch.logsumexp(torch.zeros([2]), [0])", pytest.approx(math.log(2))),
