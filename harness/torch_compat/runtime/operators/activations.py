@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 def floats_only(kernel: str, array: Array) -> Array:
-    """The array, unless it is of whole numbers.
+    """The array, unless it contains integers or bools.
 
     Raises:
-        Raised: the kernel of this name has none for its type.
+        Raised: this kernel does not support the dtype of the array.
     """
     if array.dtype.kind in "iub":
         raise not_implemented(kernel, array.dtype)
@@ -77,7 +77,7 @@ def _relu(self: Tensor, zero: Callable[[Array], Array]) -> Tensor:
     return Tensor(np.where(zero(array), np.zeros((), array.dtype), array))
 
 
-# Up to 1.8 a negative zero becomes a positive one.
+# Up to 1.8 a negative zero becomes a positive zero.
 functional("relu", inplace=True)(lambda self: _relu(self, lambda x: x <= 0))
 functional("relu", inplace=True, since="1.9.0")(lambda self: _relu(self, lambda x: x < 0))
 
@@ -146,7 +146,7 @@ def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
 
 @functional("hardtanh", inplace=True, since=BOUNDS_CUT)
 def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Bounds of integers are those of clamp, which may be negative even for uint8."""
+    """For integer tensors the bounds work as in clamp: they may be negative even for uint8."""
     array = self.array
     if array.dtype.kind not in "iu":
         return hardtanh(self, min_val, max_val)
@@ -202,7 +202,7 @@ def _shrink(
     since: str = "1.0.0",
     check: Callable[[float, np.dtype[Any]], None] = _any_bound,
 ) -> None:
-    """Register a function that cuts what lies within a bound, which is a number of the tensor's type."""
+    """Register a function that zeroes elements within a bound, which is converted to the dtype of the tensor."""
 
     def call(self: Tensor, lambd: Scalar = 0.5) -> Tensor:
         array = floats_only(f"{name}_cpu", self.array)
@@ -239,7 +239,7 @@ def _rrelu(self: Tensor, slope: float, *, training: bool) -> Tensor:
 
 
 def _mean_slope(lower: float, upper: float, era: str) -> float:
-    """The slope where none is drawn. 1.5 cuts the mean of two integers, 1.6 refuses to take it, and then it is a float32."""
+    """The slope if none is drawn. 1.5 truncates the mean of two integers, 1.6 refuses to compute it, and later it is a float32."""
     if isinstance(lower, int) and isinstance(upper, int):
         if era == "refused":
             raise fail("Integer division of tensors using div or / is no longer supported")
@@ -282,7 +282,7 @@ def _rrelus() -> None:
 
         functional("rrelu", inplace=era != "finite", since=since)(
             rrelu
-        )  # as of 2.10, rrelu_ does not check its bounds as rrelu does
+        )  # since 2.10, rrelu_ does not check its bounds, unlike rrelu
         if era not in {"ordered", "finite"}:
             functional("rrelu_with_noise", inplace=True, since=since)(with_noise)
 
@@ -328,15 +328,15 @@ def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
 
 
 def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
-    """Up to 2.7 a negative zero becomes a positive one."""
+    """Up to 2.7 a negative zero becomes a positive zero."""
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
     steep = x * scalar_as(float(input_scale.real), x.dtype)
-    negative = (np.exp(steep.astype(FLOAT64)).astype(x.dtype) - 1) * factor  # numpy's of float32 is wrong by a unit more often
+    negative = (np.exp(steep.astype(FLOAT64)).astype(x.dtype) - 1) * factor  # numpy's float32 exp is off by one unit more often
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
 def _elu_1_5(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
-    """Since 1.5 in whole vectors."""
+    """Since 1.5 it is computed in whole vectors."""
     if x.dtype != FLOAT32:
         return _elu_1_0(x, alpha, scale, input_scale)
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
@@ -417,7 +417,7 @@ def gelu_of(x: Array, approximate: str = "none") -> Array:
     if x.dtype.kind == "c":
         raise not_implemented("GeluKernelImpl", x.dtype)
     if approximate == "tanh":
-        # In the type of the kernel: next to -1 the tangent has few digits left, and torch loses them, too.
+        # Computed in the dtype of the kernel: near -1, tanh has few digits left, and torch loses them, too.
         y = x if x.dtype == FLOAT64 else x.astype(np.float32)
         half, item, kappa = (np.asarray(number, y.dtype) for number in (0.5, 1, 0.044715))
         beta = np.asarray(math.sqrt(2.0) * 1.12837916709551257390 * 0.5, y.dtype)
@@ -430,14 +430,14 @@ def gelu_of(x: Array, approximate: str = "none") -> Array:
 
 
 def _gelu_1_0(x: Array) -> Array:
-    """Up to 1.9 by the distribution function of the normal distribution, which does not lose small numbers."""
+    """Up to 1.9 it uses the distribution function of the normal distribution, which does not lose small numbers."""
     if x.dtype.kind == "c":
         raise not_implemented("GeluKernelImpl", x.dtype)
     return np.asarray(x * (0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype))
 
 
 def _gelu_1_4(x: Array) -> Array:
-    """The kernel for whole vectors keeps the function of 1.0; element by element it is the error function already."""
+    """The vectorized kernel keeps the function of 1.0; the scalar kernel already uses the error function."""
     return _gelu_1_0(x) if x.flags.c_contiguous else gelu_of(x)
 
 

@@ -46,7 +46,7 @@ _SUBTRACTED = (
 )
 Fused = tuple[np.dtype[Any], ...]
 """The 16-bit dtypes whose vectors are summed with a single rounding."""
-TOGETHER = 32  # 16-bit elements in the two vectors that are computed at a time
+TOGETHER = 32  # number of 16-bit elements in the two vectors that are processed at a time
 
 
 def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
@@ -67,7 +67,7 @@ def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
 
 
 def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
-    """In 16 bits. The product is rounded, too, but not within vectors where they are ``fused``: not of views, nor of what is left over."""
+    """Add in 16 bits. The product is rounded, too, except in ``fused`` vectors; views and leftover elements are never fused."""
     dtype = x.dtype
     product = wide(alpha) * wide(y)
     value = np.asarray((wide(x) + wide(product.astype(dtype))).astype(dtype))
@@ -85,7 +85,7 @@ def _cut_alpha(alpha: Scalar, dtype: np.dtype[Any], *, cuts: bool) -> Scalar:
 
 
 def _add(x: Array, y: Array, alpha: Scalar, fused: Fused = (), *, cuts: bool = False) -> Array:
-    """Complex numbers are always multiplied by alpha, which makes NaN of a zero part beside one that is not finite."""
+    """Complex numbers are always multiplied by alpha, which turns a zero part into NaN if the other part is not finite."""
     alpha = _cut_alpha(alpha, x.dtype, cuts=cuts)
     try:
         if alpha.__class__ is int and alpha == 1 and x.dtype.kind != "c":
@@ -182,7 +182,7 @@ def _in_1_7(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, A
 
 
 def _sums(since: str, operands: Operands, fused: Fused) -> None:
-    """Register sums and differences as of a release; bool tensors cannot be subtracted."""
+    """Register sums and differences from one release on; bool tensors cannot be subtracted."""
 
     def add(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
         """``self + alpha * other``."""
@@ -293,14 +293,14 @@ def _product(self: Operand, other: Operand) -> Array:
 
 @operator("aten::mul", "aten::multiply", since="2.1.0")
 def mul_2_1(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``self * other``, which is not rounded to 16 bits where it is one number."""
+    """``self * other``; ``other`` is not rounded to 16 bits if it is a single number."""
     value = _product(self, other)
     return Tensor(value) if out is None else into(out, value)
 
 
 @operator("aten::mul_", "aten::multiply_", since="2.1.0")
 def mul_in_place_2_1(self: Tensor, other: Operand) -> Tensor:
-    """``self *= other``, likewise of a tensor; mul_.Scalar alone still rounds its number."""
+    """``self *= other``, with the same rule for a tensor; only mul_.Scalar still rounds its number."""
     return write(self, _product(self, other) if other.__class__ is Tensor else _mul(*common(self, other)))
 
 
@@ -400,7 +400,7 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 
 
 def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
-    """Up to 1.5 integers are divided by integers; products of narrow ones are cut to their type by vectors alone."""
+    """Up to 1.5 integers are divided by integers; only vectorized code truncates products of narrow integers to their dtype."""
     _one_type(self, tensor1, tensor2)
     x, a, b = self.array, tensor1.array, tensor2.array
     broadcast(x, a, b)

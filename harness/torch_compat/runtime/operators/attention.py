@@ -1,7 +1,7 @@
 """Attention as one operator.
 
-A query that may attend to nothing gave NaN up to 2.4 and gives zeros since. The kernel for batches of heads in one pass ("flash") also
-gives zeros for a query all of whose scores are NaN, since 2.5; since 2.14 it takes inputs of three dimensions too.
+A query that may attend to nothing gives NaN up to 2.4 and zeros since 2.5. The kernel for batches of heads in one pass ("flash") also
+gives zeros for a query whose scores are all NaN, since 2.5; since 2.14 it also accepts inputs of three dimensions.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _versions() -> None:
 def laid_out(array: Array, query: Array, era: int) -> Array:
     """Lay out the result like the flash attention kernel, for four dimensions and equal widths.
 
-    Up to 2.4 (era 0) heads (dimension 1) come after the rows in memory; as of 2.5 the order is that of the query. Without this kernel the
+    Up to 2.4 (era 0) heads (dimension 1) come after the rows in memory; since 2.5 it has the order of the query. Without this kernel the
     result is contiguous: up to 2.0, with a mask up to 2.2, and with a mask that requires gradients.
     """
     if query.ndim != 4 or array.shape != query.shape:

@@ -1,6 +1,6 @@
 """Bessel and Airy functions of ``torch.special``, computed like Cephes in the dtype of the elements.
 
-Coefficients are those of the releases, whose errors are larger than roundings in float64; each step is rounded as theirs.
+The coefficients are those of the releases. Their errors exceed float64 rounding errors, so each step is rounded as in the releases.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
 
 
 def _rounded(function: Any, x: Array) -> Array:
-    """A function of float64, rounded to the type of the elements."""
+    """A function computed in float64, rounded to the dtype of the elements."""
     return np.asarray(function(x.astype(FLOAT64))).astype(x.dtype)
 
 
@@ -144,10 +144,10 @@ SHORT = (17, 7)
 
 
 def _first_modified(order: int, x: Array, *, short: bool = False) -> Array:
-    """Of any numbers.
+    """The modified function of the first kind, for any numbers.
 
     Parameters:
-        short: whether few coefficients are taken in float32.
+        short: whether fewer coefficients are used in float32.
     """
     kind = x.dtype.type
     low, high = MODIFIED[f"i{order}a"], MODIFIED[f"i{order}b"]
@@ -247,7 +247,7 @@ def _airy_above(x: Array) -> Array:
 
 
 def _airy_near(x: Array) -> Array:
-    """The series, as long as its terms count."""
+    """The series, summed as long as its terms matter."""
     kind = x.dtype.type
     f, g, m, n, k = np.ones_like(x), x.copy(), np.ones_like(x), x.copy(), kind(1)
     cube, goes = x * x * x, np.ones(x.shape, bool)

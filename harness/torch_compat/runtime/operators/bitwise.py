@@ -54,7 +54,7 @@ def _bits(kind: str, function: Any) -> None:
 
 
 def _in_own_type(self: Operand, tensor: Tensor) -> Tensor:
-    """From 1.5 to 1.9 the result has the dtype of the first tensor, whatever is computed in; bool takes nothing but bool.
+    """From 1.5 to 1.9 the result has the dtype of the first tensor, whatever dtype is used for the computation; bool accepts only bool.
 
     Raises:
         Raised: the dtype of the first tensor is bool and that of the other is not.
@@ -87,7 +87,7 @@ def _unsigned(array: Array) -> Array:
 
 
 def _word(array: Array) -> Array:
-    """Integers as the processor shifts them, by an amount modulo 32 or 64: those of one or two bytes as such of four."""
+    """Integers as the processor shifts them, by an amount modulo 32 or 64: integers of one or two bytes are widened to four."""
     return array if array.dtype.itemsize >= 4 else array.astype(np.int32 if array.dtype.kind == "i" else np.uint32)
 
 
@@ -118,7 +118,7 @@ def _right(x: Array, y: Array, *, checked: bool, arithmetic: bool) -> Array:
 
 
 def _shift(x: Array, y: Array, *, left: bool, era: int) -> Tensor:
-    """Eras: 0 up to 1.6 (right shifts are logical), 1 up to 1.11 (floats are taken), 2 up to 2.0, 3 (too far a shift clears)."""
+    """Eras: 0 up to 1.6 (right shifts are logical), 1 up to 1.11 (floats are accepted), 2 up to 2.0, 3 (too large a shift removes every bit)."""
     side = "l" if left else "r"
     if x.dtype == BOOL or x.dtype.kind == "c" or (era >= 2 and x.dtype.kind not in "iu"):
         raise not_implemented(f"{side}shift_cpu", x.dtype)

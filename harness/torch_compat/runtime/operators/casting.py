@@ -54,7 +54,7 @@ def _strided(layout: int | None) -> None:
 
 @operator("aten::to")
 def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """The overloads differ by what stands where: a device, a number of a dtype, another tensor, then flags."""
+    """The overloads differ in their arguments: a device, the number of a dtype, or another tensor, then flags."""
     kind: np.dtype[Any] = self.array.dtype
     flags: list[bool] = []
     memory_format = keywords.pop("memory_format", None)
@@ -144,7 +144,7 @@ def copy_1_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 @operator("aten::copy_", since="1.8.0")
 def copy_1_8(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Up to 1.13 contiguous tensors of float16 and float32 are copied by the number of elements that self has, whatever the two shapes are."""
+    """Up to 1.13 contiguous tensors of float16 and float32 are copied by the number of elements of self, whatever the two shapes are."""
     if src.__class__ is Tensor and _by_count(self.array, src.array):
         if src.array.size < self.array.size:
             raise Unsupported(

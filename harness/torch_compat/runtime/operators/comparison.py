@@ -45,10 +45,10 @@ def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
 
 
 def _check_convertible(self: Operand, other: Operand) -> None:
-    """A number, or a tensor without dimensions beside one that has some, must be one of the other's type, though it is promoted.
+    """A number, or a zero-dimensional tensor next to one with dimensions, must be convertible to the other's dtype, although it is promoted.
 
     Raises:
-        Raised: it is not.
+        Raised: it is not convertible.
     """
     if self.__class__ is Tensor and other.__class__ is not Tensor:
         checked_scalar(other, self.array.dtype)
@@ -136,7 +136,7 @@ def _in_place(names: tuple[str, ...], since: str, function: Callable[..., Tensor
 
 
 def _of_one_type(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """What compares and overwrites what it compared, of tensors of one type only, as up to 1.10."""
+    """Wrap an in-place comparison so that it accepts only tensors of one dtype, as up to 1.10."""
 
     def call(self: Tensor, other: Operand) -> Tensor:
         if other.__class__ is Tensor and self.array.dtype != other.array.dtype:
@@ -187,7 +187,7 @@ def isreal(self: Tensor) -> Tensor:
 
 @functional("signbit", gradient=False)
 def signbit_1_7(self: Tensor) -> Tensor:
-    """Up to 1.12 whether a number is below zero: false for negative zero and NaN."""
+    """Up to 1.12 the result tells whether a number is below zero: false for negative zero and NaN."""
     return Tensor(signbit(self).array & (self.array < 0))
 
 
@@ -212,7 +212,7 @@ def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
     x, y = _of_one_dtype(self, other)
     if x.dtype.kind not in "iu":
         return _near(x, y, atol + rtol * np.abs(y), equal_nan)
-    # The processor makes the least integer of what no word holds, of which smaller types keep the lower bits.
+    # The processor converts a number that does not fit into a word to the lowest integer; smaller types keep its lower bits.
     limit = 2**63 if x.dtype.itemsize == 8 else 2**31
     a, b = (np.asarray(int(item) if abs(item) < limit else -limit).astype(x.dtype) for item in (atol, rtol))
     return _near(x, y, a + b * np.abs(y), equal_nan)
@@ -220,7 +220,7 @@ def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
 
 @operator("aten::isclose", since="1.3.0", gradient=False)
 def isclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Up to 1.4 differences of integers wrap, and a tolerance below zero makes less of the other."""
+    """Up to 1.4 differences of integers wrap, and a negative tolerance reduces the other one."""
     x, y = _of_one_dtype(self, other)
     size = np.abs(y)
     return _near(x, y, atol + rtol * (size if x.dtype.kind == "f" else size.astype(FLOAT32)), equal_nan)
@@ -228,7 +228,7 @@ def isclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
 
 @operator("aten::isclose", since="1.5.0", gradient=False)
 def isclose_1_5(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """1.5 compares integers as floats, and takes the size of a product with a tolerance below zero."""
+    """1.5 compares integers as floats, and uses the absolute value of ``rtol * other``."""
     x, y = _of_one_dtype(self, other)
     whole = x.dtype.kind != "f"
     a, b = (operand.astype(FLOAT32) if whole else operand for operand in (x, y))
@@ -247,7 +247,7 @@ def _of_one_dtype(self: Tensor, other: Tensor) -> tuple[Array, Array]:
 
 
 def _near(x: Array, y: Array, allowed: Array, equal_nan: bool) -> Tensor:
-    """Up to 1.5 equal integers are close only within the tolerances, as others are; equal floats are in any case."""
+    """Up to 1.5 equal integers are close only within the tolerances, like all other integers; equal floats are always close."""
     gap = np.abs(x - y)
     close = gap <= allowed
     if x.dtype.kind == "f":
@@ -391,9 +391,9 @@ def smaller(x: Array, y: Array, *others: Array) -> Array:
 
 
 def _of_two_zeros(array: Array, x: Array, y: Array, *others: Array) -> Array:
-    """The result with the zeros of ``y`` where both elements are zero and in whole vectors; elsewhere the zero of ``x`` stays.
+    """The result, with the zeros of ``y`` where both elements are zero and in whole vectors; elsewhere the zeros of ``x`` stay.
 
-    The processor's instructions for vectors return the second operand, ``std::min`` and ``std::max`` the first.
+    The vector instructions of the processor return the second operand; ``std::min`` and ``std::max`` return the first.
     """
     zeros = (x == 0) & (y == 0)
     return np.where(zeros & in_whole_vectors(x, y, *others), y, array) if zeros.any() else array
@@ -427,11 +427,11 @@ def _fextreme(name: str, better: Any) -> None:
         return Tensor(np.where(taken, y, x))
 
     def extreme_1_0(self: Tensor, other: Tensor) -> Tensor:
-        """The elementwise maximum or minimum, ignoring NaN; of two zeros the second."""
+        """The elementwise maximum or minimum, ignoring NaN; of two zeros, the second is returned."""
         return compute(self, other, first=False)
 
     def extreme(self: Tensor, other: Tensor) -> Tensor:
-        """The elementwise maximum or minimum, ignoring NaN; of two zeros the first, but the second for bfloat16."""
+        """The elementwise maximum or minimum, ignoring NaN; of two zeros, the first is returned, but the second for bfloat16."""
         return compute(self, other, first=True)
 
     functional(name)(extreme_1_0)

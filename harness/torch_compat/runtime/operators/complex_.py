@@ -14,7 +14,7 @@ HALF = np.dtype(np.float16)
 
 
 def _half() -> Unsupported:
-    """Pairs of halves are complex32, which numpy has not; some releases refuse them (1.6 and 1.11 views, up to 1.11 pairs)."""
+    """Pairs of float16 numbers are complex32, which numpy does not have; some releases refuse them (1.6 and 1.11 views, up to 1.11 pairs)."""
     return Unsupported("the reference reader cannot compute with torch.complex32", code="dtype")
 
 
@@ -46,7 +46,7 @@ def conj(self: Tensor) -> Tensor:
 
 @functional("conj", "_conj", since="1.10.0")
 def conj_1_10(self: Tensor) -> Tensor:
-    """As of 1.10 a view of the memory; what is written later into one of the two does not reach the other here."""
+    """Since 1.10 the result is a view of the memory; here, later writes to one of the two do not reach the other."""
     if self.mirrors is not None:
         return Tensor(self.mirrors)
     tensor = conj(self)
@@ -57,7 +57,7 @@ def conj_1_10(self: Tensor) -> Tensor:
 
 @operator("aten::resolve_conj", "aten::resolve_neg")
 def resolve(self: Tensor) -> Tensor:
-    """Itself, or a copy of a conjugate view."""
+    """The tensor itself, or a copy of a conjugate view."""
     return self if self.mirrors is None else Tensor(self.array.copy())
 
 

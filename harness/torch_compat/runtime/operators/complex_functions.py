@@ -51,7 +51,7 @@ def _acos_1_0(array: Array) -> Array:
 
 
 def _acos_1_9(array: Array) -> Array:
-    """As of 1.9, only complex128 is computed as ``pi / 2 - asin(z)``."""
+    """Since 1.9, only complex128 is computed as ``pi / 2 - asin(z)``."""
     return _acos_1_0(array) if array.dtype == np.complex128 else _acos(array)
 
 
@@ -59,7 +59,7 @@ _asin, _acos = through_double(np.arcsin), through_double(np.arccos)
 
 
 def _rsqrt(array: Array) -> Array:
-    """The reciprocal of the square root, which is rounded before."""
+    """The reciprocal of the square root, which is rounded first."""
     x = wide(array) if array.dtype.kind != "c" else array
     return np.asarray(np.ones((), x.dtype) / np.sqrt(x)).astype(array.dtype)
 

@@ -94,7 +94,7 @@ def slice_list(a: list[Any], start: int | None = None, end: int | None = None, s
 
 
 def _bound(bound: int | None, step: int) -> int | None:
-    """Treat the greatest integer as no bound for negative steps, which old programs write in this case, too."""
+    """Treat the greatest integer as no bound if the step is negative: old programs write it in this case, too."""
     return None if bound == GREATEST and step < 0 else bound
 
 
@@ -182,7 +182,7 @@ for _kind in ("list", "str"):
 
 @operator("aten::eq", since="1.6.0", of="list")
 def eq_lists(a: Any, b: Any) -> bool:
-    """A == b of lists: from 1.6 on one list is equal to itself, whatever numbers it holds; of tensors each is looked at."""
+    """A == b of lists: since 1.6 a list equals itself, whatever numbers it holds; tensors are compared one by one."""
     return _one_list(a, b) or equal(a, b)
 
 
@@ -321,7 +321,7 @@ def _compared(x: Any, y: Any) -> int:
 
 
 def _with_nan(values: list[Any], keys: list[float], *, reverse: bool) -> list[Any]:
-    """Numbers with NaN among them as std::sort of libstdc++ leaves them; in reverse torch swaps smaller for not smaller."""
+    """Sort numbers that include NaN like std::sort of libstdc++; in reverse, torch replaces "smaller" with "not smaller"."""
 
     def before(a: int, b: int) -> bool:
         return keys[a] != keys[b] and (keys[a] < keys[b]) is not reverse
@@ -394,7 +394,7 @@ def list_(a: Any) -> list[Any]:
 
 @operator("aten::list_with_default", of="list")
 def list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
-    """Sizes, with what is None taken from the end of the defaults."""
+    """Sizes, where each None is replaced with a value from the end of the defaults."""
     if not out_size:
         return []
     if len(defaults) <= len(out_size):
@@ -404,7 +404,7 @@ def list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
 
 @operator("aten::sum", of="list")
 def sum_list(a: list[Any]) -> Any:
-    """The sum of numbers; of integers and truths in 32 bits, of which C++ makes the first one.
+    """The sum of numbers; integers and bools are summed in 32 bits, because C++ starts with an ``int``.
 
     The element type of an empty list is unknown: its sum is 0.
     """
@@ -432,11 +432,11 @@ def min_list(a: list[Any]) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- dictionaries
 
-ENTRY = 8  # as many items of a list take as much room as one entry of a dictionary, or one pair
+ENTRY = 8  # list items that take as much memory as one entry of a dictionary, or one pair
 
 
 def _entries(pairs: Any) -> dict[Any, Any]:
-    """A new dictionary of another, or of a list of pairs.
+    """A new dictionary from another one, or from a list of pairs.
 
     Raises:
         Raised: there are too many, they are no pairs, or a key is none.

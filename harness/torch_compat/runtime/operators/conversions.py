@@ -69,10 +69,10 @@ _FLOAT = re.compile(
 
 
 def _read(text: str, form: re.Pattern[str], function: str, refused: str, convert: Callable[[str], Any]) -> Any:
-    """A text as a function of C++ reads it: white space in front, and nothing behind.
+    """Read a number from text like a C++ function: leading whitespace is accepted, trailing text is not.
 
     Raises:
-        Raised: it does not begin with a number, or the number is out of range (the function says so); or something is behind it.
+        Raised: the text does not begin with a number, the number is out of range (the function says so), or other text follows it.
     """
     match = form.match(text)
     value = None if match is None else convert(match[1])
@@ -165,7 +165,7 @@ def _without_bools(value: Any) -> Any:
 
 
 def _without_complex(value: Any) -> Any:
-    """Up to 1.7 a number that a program holds is never complex: without an imaginary part it is cut to an integer, else refused."""
+    """Up to 1.7 a number in a program is never complex: without an imaginary part it is truncated to an integer, otherwise refused."""
     if value.__class__ is complex and not -float(HALF) <= value.real < float(HALF):
         raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
     return to_int(value) if value.__class__ is complex else _without_bools(value)
@@ -173,13 +173,13 @@ def _without_complex(value: Any) -> Any:
 
 @operator("aten::ScalarImplicit", of="any")
 def scalar_implicit_1_0(a: Any) -> Any:
-    """A tensor as a number argument: an integer where it is complex, 1 of True."""
+    """A tensor as a number argument; a complex number becomes an integer, True becomes 1."""
     return _without_complex(scalar_implicit(a))
 
 
 @operator("aten::ScalarImplicit", of="any", since="1.8.0")
 def scalar_implicit_1_8(a: Any) -> Any:
-    """A tensor as a number argument; 1 of True."""
+    """A tensor as a number argument; True becomes 1."""
     return _without_bools(scalar_implicit(a))
 
 
@@ -211,20 +211,20 @@ def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
         return complex(first)
     if first.__class__ is complex or second.__class__ is complex:
         first, second = (_real_part(side) for side in (first, second))
-    first = int32(first) if a.__class__ is int else first  # as C++ has it, of int where 64 bits are meant
+    first = int32(first) if a.__class__ is int else first  # like C++, which uses int where 64 bits are meant
     second = int32(second) if b.__class__ is int else second
     return complex(float(first), float(second))
 
 
 @operator("aten::_local_scalar_dense", of="any")
 def first_item_1_0(a: Any) -> Any:
-    """The first number of a tensor: an integer where it is complex, 1 of True."""
+    """The first number of a tensor; a complex number becomes an integer, True becomes 1."""
     return _without_complex(first_item(a))
 
 
 @operator("aten::_local_scalar_dense", of="any", since="1.8.0")
 def first_item_1_8(a: Any) -> Any:
-    """The first number of a tensor; 1 of True."""
+    """The first number of a tensor; True becomes 1."""
     return _without_bools(first_item(a))
 
 
@@ -238,13 +238,13 @@ def first_item(a: Any) -> Any:
 
 @operator("aten::item", of="any")
 def item_1_0(a: Any) -> Any:
-    """The number of a tensor of one element: an integer where it is complex, 1 of True."""
+    """The number of a tensor of one element; a complex number becomes an integer, True becomes 1."""
     return _without_complex(item(a))
 
 
 @operator("aten::item", of="any", since="1.8.0")
 def item_1_8(a: Any) -> Any:
-    """The number of a tensor of one element; 1 of True."""
+    """The number of a tensor of one element; True becomes 1."""
     return _without_bools(item(a))
 
 

@@ -16,7 +16,7 @@ from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 Sizes = int | list[int]
-VOLUMES = 3  # dimensions of a picture that is none
+VOLUMES = 3  # number of spatial dimensions of a volume
 ALONE = "1.11.0"
 """Before this release, a contiguous input without a batch gets a batch dimension in place, which is visible to the program."""
 ERAS = (
@@ -157,7 +157,7 @@ def convolution_of(
     spatial: int | None,
     era: int = MATRICES_1_8,
 ) -> Array:
-    """Any convolution; an input of one dimension more than ``spatial`` has no batch, and of two has one; where it is None, all have."""
+    """Any convolution. Inputs of ``spatial + 1`` dimensions have no batch, those of ``spatial + 2`` do; if ``spatial`` is None, all do."""
     _checked(x, w, b)
     n = w.ndim - 2
     if spatial is not None and x.ndim not in {spatial + 1, spatial + 2}:
@@ -227,7 +227,7 @@ def convolution_of(
 
 
 def _convolutions(n: int) -> None:
-    # An input without a batch is taken since 1.11.
+    # Inputs without a batch dimension are accepted since 1.11.
     for since, era in ERAS if n < VOLUMES else (ERAS[0], (ALONE, MATRICES_1_8)):
         spatial = n if Release(since) >= Release(ALONE) else None
 
@@ -271,7 +271,7 @@ def _general() -> None:
             input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes,  # noqa: A002
             groups: int, *flags: bool, era: int = era,
         ) -> Tensor:  # fmt: skip
-            """What traced programs call; the flags choose between libraries."""
+            """Called by traced programs; the flags choose between libraries."""
             del flags
             b = None if bias is None else bias.array
             result = convolution_of(
@@ -287,7 +287,7 @@ _general()
 
 @operator("aten::conv_tbc")
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """Of [time, batch, channels]; a negative padding cuts."""
+    """Convolve [time, batch, channels]; negative padding crops the input."""
     x, w = self.array.transpose(1, 2, 0), weight.array.transpose(2, 1, 0)
     if pad < 0:
         x, pad = x[..., -pad : x.shape[-1] + pad], 0

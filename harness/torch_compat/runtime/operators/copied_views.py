@@ -1,4 +1,4 @@
-"""Copies of what a view would show, and forms of operators that write in place which leave their tensor as it is."""
+"""Copies of what a view would show, and variants of in-place operators that leave their tensor unchanged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _view(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
 
 
 def _copy_of_view(name: str) -> None:
-    """Register the copy of a view. Up to 1.13 it is broadcast into ``out``; since 2.0 ``out`` must have its dtype, and is resized."""
+    """Register the copy of a view. Up to 1.13 it is broadcast into ``out``; since 2.0 ``out`` must have the same dtype, and is resized."""
 
     def call_1_0(*args: Any, out: Any = None, **keywords: Any) -> Any:
         result = _view(name, args, keywords)
@@ -52,7 +52,7 @@ def _copy_of_view(name: str) -> None:
 
 
 def _copy_of_views(name: str, form: str, steps: dict[str, Callable[[Tensor, Tensor], object]]) -> None:
-    """Several views are copied, each into its tensor of ``out`` as the step that applies since a release copies one."""
+    """Register the copy of several views, each into its tensor of ``out``; ``steps`` has the function to use from each release on."""
 
     def version(step: Callable[[Tensor, Tensor], object]) -> Callable[..., Any]:
         def call(*args: Any, out: list[Tensor] | None = None, **keywords: Any) -> Any:
@@ -83,7 +83,7 @@ _copy_of_views("split_with_sizes", "", {"1.0.0": copy_1_8, "2.0.0": copy_2_0, "2
 
 @operator("aten::view_copy")
 def view_copy_1_12(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
-    """In 1.12, as ``view``, which refuses what lies otherwise in memory."""
+    """In 1.12, same as ``view``, which refuses tensors with incompatible strides."""
     result = view(self, size)
     return _copied(result) if out is None else copy_1_8(out, result)
 

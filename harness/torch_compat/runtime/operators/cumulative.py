@@ -73,7 +73,7 @@ def logcumsumexp(self: Tensor, dim: int) -> Tensor:
 
 
 def _running_extreme(name: str, since: str, *, largest: bool, checked: bool) -> None:
-    """From a release on; up to 2.6 a tensor without dimensions takes any number for one."""
+    """Register from one release on; up to 2.6 a zero-dimensional tensor accepts any ``dim``."""
 
     def call(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         array = self.array
