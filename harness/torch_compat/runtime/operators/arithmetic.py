@@ -67,7 +67,7 @@ def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
 
 
 def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
-    """Add in 16 bits. The product is rounded, too, except in ``fused`` vectors; views and leftover elements are never fused."""
+    """Add in 16 bits. The product is rounded, too, except in ``fused`` vectors of contiguous operands; leftover elements are never fused."""
     dtype = x.dtype
     product = wide(alpha) * wide(y)
     value = np.asarray((wide(x) + wide(product.astype(dtype))).astype(dtype))
@@ -327,7 +327,7 @@ def absolute(self: Tensor) -> Tensor:
 
 @operator("aten::abs", "aten::absolute")
 def absolute_out(self: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Absolute values; they go into complex numbers, too."""
+    """Absolute values; ``out`` may be complex for complex input."""
     tensor = absolute(self)
     if out is None:
         return tensor

@@ -439,7 +439,7 @@ def _entries(pairs: Any) -> dict[Any, Any]:
     """A new dictionary from another one, or from a list of pairs.
 
     Raises:
-        Raised: there are too many, they are no pairs, or a key is none.
+        Raised: there are too many entries, they are not pairs, or a key has an invalid type.
     """
     if pairs.__class__ is not dict and pairs.__class__ is not list:
         raise raised("RuntimeError", f"a {type(pairs).__name__} is neither a dictionary nor a list of pairs")

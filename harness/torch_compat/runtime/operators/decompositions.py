@@ -33,7 +33,7 @@ def transposed(array: Array) -> Array:
 
 
 def columns(array: Array) -> Array:
-    """The same matrices column by column in memory, as LAPACK wants and leaves them, and as every release gives them."""
+    """The same matrices in column-major order, as LAPACK expects and leaves them, and as every release returns them."""
     return transposed(np.ascontiguousarray(transposed(array))) if array.size else array
 
 
@@ -71,7 +71,7 @@ def floating_matrices(where: str, a: Array) -> None:
 
 
 def _factored(matrix: Array) -> tuple[Array, list[int], int]:
-    """LU with the largest pivot of each column, as LAPACK's getrf: both factors in one matrix, rows, and the first zero pivot."""
+    """LU with the largest pivot of each column, like LAPACK's getrf: both factors in one matrix, the rows, and the first zero pivot."""
     lu = matrix.copy()
     n = lu.shape[0]
     rows = list(range(n))
@@ -103,7 +103,7 @@ def _fitting(name: str, a: Array, b: Array) -> None:
     """Check the shapes of a system ``A X = B``.
 
     Raises:
-        Raised: one of the two is no matrix, A is not square, the rows of B do not match, or the batches do not broadcast.
+        Raised: one of the two is not a matrix, A is not square, the rows of B do not match, or the batches do not broadcast.
     """
     for operand in (b, a):
         if operand.ndim < 2:
@@ -159,7 +159,7 @@ def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tu
     return Tensor(values.astype(_real(a.dtype))), Tensor(columns(vectors.astype(a.dtype)) if eigenvectors else nothing)
 
 
-# Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
+# Up to 1.3 eigenvectors that were not requested are a matrix of zeros, later an empty tensor.
 operator("aten::symeig")(lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=True))
 operator("aten::symeig", since="1.4.0")(
     lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=False)
@@ -191,7 +191,7 @@ def inverse_1_0(self: Tensor, *, out: Tensor | None = None) -> Tensor:
 @functional("inverse", since="1.9.0")
 @functional("linalg_inv")
 def inverse(self: Tensor) -> Tensor:
-    """Of square matrices."""
+    """The inverses of square matrices."""
     square("linalg.inv", self.array)
     return Tensor(columns(_each(np.linalg.inv, self.array).astype(self.array.dtype)))
 
@@ -260,7 +260,7 @@ def _triangular_factors(since: str, *, by_columns: bool) -> None:
         return _qr(self.array, some=some, by_columns=by_columns)
 
     def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
-        """Same as :func:`qr`; the second matrix alone where that is all that is wanted."""
+        """Same as :func:`qr`; mode ``r`` computes only the second matrix."""
         if mode not in {"reduced", "complete", "r"}:
             raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
         q, r = _qr(A.array, some=mode != "complete", by_columns=by_columns)
@@ -356,7 +356,7 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
 
 
 def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of the parts of complex numbers; others as they are."""
+    """The dtype of the parts of complex numbers; other dtypes unchanged."""
     return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
 
 
@@ -370,7 +370,7 @@ def _same_dtype(where: str, first: str, a: Array, second: str, b: Array) -> None
 
 @operator("aten::nuclear_norm")
 def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Up to 1.6 one dimension is kept in the place of two."""
+    """Up to 1.6 one dimension is kept instead of two."""
     dims, keepdim = (None, dim) if dim.__class__ is bool else (dim, keepdim)
     if dims is not None and any(item < 0 for item in dims):
         raise fail(f"duplicate or invalid axis in 'dim' argument for tensor with ndim=={self.array.ndim}")
@@ -525,7 +525,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """Along the first or the last dimension, lengths are taken in the order of their elements.
 
     Raises:
-        Unsupported: there are fewer lengths than slices: releases read on in memory.
+        Unsupported: there are fewer lengths than slices: releases read past the end of the lengths in memory.
     """
     if dim not in {0, v.array.ndim - 1}:
         return weight_norm_1_0(v, g, dim)

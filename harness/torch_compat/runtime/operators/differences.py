@@ -104,7 +104,7 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
     kind = _computed(array, points)
     x = cast(array, kind)
     shape = [-1 if index == at else 1 for index in range(array.ndim)]
-    apart = floating(np.diff(points)).reshape(shape)  # the factors of the samples are of the type of the places
+    apart = floating(np.diff(points)).reshape(shape)  # the factors of the samples have the dtype of the positions
     h1, h2 = _part(apart, at, None, -1), _part(apart, at, 1, None)
 
     def cut(start: int, stop: int | None = None) -> Array:

@@ -36,12 +36,12 @@ AS_PRODUCT, AS_PAIRS = 1, 2  # compute_mode
 
 
 def rounded(value: Array, kind: np.dtype[Any]) -> Array:
-    """What an operator gives in a dtype; the elements of 16 bits as float32, in which the next operator computes."""
+    """A value rounded to a dtype; 16-bit elements are returned as float32, in which the next operator computes."""
     return wide(np.asarray(value).astype(kind))
 
 
 def sum_of_products(a: Array, b: Array, at: int, *, keepdims: bool = False) -> Array:
-    """The sum of products along a dimension, each of them in the dtype that both have together."""
+    """The sum of products along a dimension; each product has the promoted dtype of its factors."""
     kind = dtypes.result_type((Tensor(a), Tensor(b))).array
     products = (rounded(a, kind) * rounded(b, kind)).astype(kind)
     return wide(exact_sum(products, (axis(at, products.ndim),) if products.ndim else (), keepdims=keepdims))
@@ -58,7 +58,7 @@ PAIRWISE: dict[str, Callable[..., Tensor]] = {}
 
 
 def _pairwise_distances(since: str, norm: Callable[..., Tensor]) -> None:
-    """Register ``pairwise_distance`` as of a release, with its norms."""
+    """Register ``pairwise_distance`` from one release on, with its norms."""
 
     def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
         """Norms of differences over the last dimension; integers give floats because ``eps`` is a float."""
@@ -106,7 +106,7 @@ def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
 
 
 def _at_least(lengths: Array, least: Any) -> Array:
-    """As C++ takes the larger of two: a bound that is NaN bounds nothing."""
+    """The larger of two numbers as C++ computes it: a NaN bound has no effect."""
     return np.where(lengths < least, least, lengths)
 
 
@@ -121,7 +121,7 @@ def cosine_similarity_1_1(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
 
 
 def _sum_of_squares(array: Array, dim: int) -> Array:
-    """Of integers and bools as integers, whose squares wrap around in their dtype."""
+    """Integers and bools are computed as integers, whose squares wrap around in their dtype."""
     if array.dtype.kind in "iub":
         return np.asarray((array * array).sum(axis=axis(dim, array.ndim), dtype=INT64))
     return sum_of_products(array, array, dim)
@@ -156,7 +156,7 @@ def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e
 
 
 def _cosine_similarities(since: str, norm: Callable[..., Tensor], *, checked: bool = False) -> None:
-    """From a release on, with its norms; ``checked`` where a least norm that is negative, or NaN, is refused."""
+    """Register from one release on, with its norms; ``checked`` tells whether a negative or NaN ``eps`` is refused."""
 
     def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
         """Divide rows by their norms, which are at least ``eps``, each in the dtype of its tensor."""
@@ -197,9 +197,9 @@ def _lengths(gap: Array, p: float) -> Array:
 
 
 def _by_product(a: Array, b: Array) -> Array:
-    """Distances as roots of ``aa - 2ab + bb``, of which a part may overflow where the difference does not, and both squares underflow.
+    """Distances as roots of ``aa - 2ab + bb``, where a term may overflow although the difference does not, and both squares may underflow.
 
-    All else is the length of the difference: how the sum is rounded depends on the product of matrices.
+    In all other cases this is the length of the difference: the rounding of the sum depends on the matrix product.
     """
     result = _lengths(a[..., :, None, :] - b[..., None, :, :], 2)
     first, second = (np.asarray((operand * operand).astype(FLOAT64).sum(axis=-1)).astype(operand.dtype) for operand in (a, b))

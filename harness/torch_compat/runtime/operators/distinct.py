@@ -32,10 +32,10 @@ FIELD = 128  # words of memory that a field of a record takes
 
 
 def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 2.1 a hash table finds distinct values, whose order they have unless they are sorted.
+    """Up to 2.1 a hash table finds distinct values; unless they are sorted, they keep the order of the table.
 
-    NaN is never found in it: its places are 0, and it is counted 0 times. Halves are told apart by their bits, and of two zeros the one
-    that came first stays. Where neither is there, and the values are sorted, the table cannot be seen.
+    NaN is never found in it: its inverse indices and counts are 0. 16-bit floats are distinguished by their bits, and of two zeros the
+    first is kept. If there is neither NaN nor zeros of both signs, the table has no effect on sorted values.
 
     Raises:
         Unsupported: the table affects the result, and there are more numbers than its sizes are recorded for.
@@ -157,7 +157,7 @@ def unique_dim_1_12(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 2.0 slices are compared with the first dimension in the place of the one that they are of."""
+    """Up to 2.0 slices are compared after ``dim`` and the first dimension are swapped."""
     at = axis(dim, self.array.ndim)
     if at < 2 or not self.array.size:
         return unique_dim(self, dim, sorted, return_inverse, return_counts)
@@ -186,7 +186,7 @@ def unique_dim(
 
 
 def _distinct_slices_with_nan(array: Array, at: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Distinct slices, of which some hold NaN: it has no place in the order, and equals nothing."""
+    """Distinct slices, some of which contain NaN, which has no place in the order and equals nothing."""
     rows = array.reshape(len(array), -1)
 
     def before(number: int, other: int) -> bool:
@@ -203,10 +203,10 @@ def _distinct_slices_with_nan(array: Array, at: int) -> tuple[Tensor, Tensor, Te
 
 
 def _after_nan(array: Array, value: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Up to 1.10 the first element is compared with itself: NaN begins two runs, of which the first is empty.
+    """Up to 1.10 the first element is compared with itself: NaN begins two runs, the first of which is empty.
 
     Raises:
-        Unsupported: the runs are more than the elements, for which the release has no memory.
+        Unsupported: there are more runs than elements, and the release has no memory for them.
     """
     flat = array.reshape(-1)
     if not flat.size or flat[0] == flat[0]:
@@ -225,7 +225,7 @@ def _after_nan(array: Array, value: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def unique_consecutive_1_0(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Up to 1.9 the only dimension of a vector is one as any other."""
+    """Up to 1.9 the only dimension of a vector is treated like any other."""
     if dim is not None:
         return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
     return _after_nan(self.array, unique_consecutive(self, return_inverse, return_counts))
@@ -235,7 +235,7 @@ def unique_consecutive_1_0(
 def unique_consecutive_1_10(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, ...]:
-    """As of 1.10 a vector has no slices."""
+    """Since 1.10 a vector has no slices."""
     if dim is not None and not (dim == 0 and self.array.ndim == 1):
         return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
     return _after_nan(self.array, unique_consecutive(self, return_inverse, return_counts))
@@ -305,7 +305,7 @@ def unique_dim_consecutive(
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among other elements.
 
-    With ``assume_unique``, and so many others that they are sorted together, an element that occurs again counts as one of them.
+    With ``assume_unique``, and enough other elements that all are sorted together, an element that occurs again counts as one of them.
     """
     kind = dtypes.result_type((elements, test_elements)).array
     both = [
@@ -321,7 +321,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 
 def _followed_by_equal(ours: Array, others: Array) -> Array:
-    """Whether an equal element comes next when all are sorted, ours before the others: those that ATen takes for members."""
+    """Whether an equal element comes next when all are sorted, ours before the others: ATen treats these elements as members."""
     every = np.concatenate([ours.ravel(), others.ravel()])
     meter.array(every.size)
     order = np.argsort(every, kind="stable")

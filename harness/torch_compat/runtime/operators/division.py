@@ -1,6 +1,6 @@
 """Quotients and remainders.
 
-``div`` of integers truncates up to 1.5, raises in 1.6, and is a true division as of 1.7. Each behavior is a version here.
+``div`` of integers truncates up to 1.5, raises in 1.6, and is a true division since 1.7. Each behavior is a version here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def trunc_quotient(x: Array, y: Array) -> Array:
 
 
 def _floor_quotient(x: Array, y: Array, *, zero: bool = True) -> Array:
-    """Same as Python's ``//``; ``zero`` tells whether dividing a float by zero gives infinity (as of 1.9) or NaN."""
+    """Same as Python's ``//``; ``zero`` tells whether dividing a float by zero gives infinity (since 1.9) or NaN."""
     if x.dtype == BOOL:
         raise not_implemented("div_floor_cpu", x.dtype)
     if x.dtype.kind in "iu":
@@ -138,7 +138,7 @@ def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True
 
 
 def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
-    """As of 2.1 a number is not rounded to 16 bits before the division, unless the quotient is rounded down."""
+    """Since 2.1 a number is not rounded to 16 bits before the division, unless the quotient is rounded down."""
     x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
     number = single(x, other) if rounding_mode in {None, "trunc"} else None
     return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)
@@ -299,7 +299,7 @@ def true_divide_1_6(self: Operand, other: Operand) -> Tensor:
 
 @functional("true_divide", inplace=True, since="1.7.0")
 def true_divide_1_7(self: Operand, other: Operand) -> Tensor:
-    """As of 1.7, any two dtypes can be combined."""
+    """Since 1.7, any two dtypes can be combined."""
     return Tensor(_true_quotient_1_6(*common_floats(self, other)))
 
 

@@ -150,7 +150,7 @@ def _certain(chances: Array, name: str) -> Array:
 
 @operator("aten::bernoulli", gradient=False)
 def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """One with a given probability; known if the probability is 0 or 1."""
+    """Draw 1 with a given probability, else 0; known if the probability is 0 or 1."""
     del generator
     if p is None and self.array.dtype.kind in "iub":
         raise not_implemented("bernoulli_tensor_cpu_p_", self.array.dtype)
@@ -180,7 +180,7 @@ def _multinomials() -> None:
         ) -> Tensor:
             """Draw indices by weight; known if each row has a single weight above zero, or a single element.
 
-            Up to 1.5 indices with zero weight cannot be drawn without replacement; as of 1.6 they come last, in any order.
+            Up to 1.5 indices with zero weight cannot be drawn without replacement; since 1.6 they come last, in any order.
             """
             del generator
             weights = self.array
@@ -259,7 +259,7 @@ def _uniform(era: bool, low: float = 0, high: float = 1) -> float | None:
 
 
 def _spread(zero: bool, std: float) -> None:
-    """Check a standard deviation; zero is accepted as of 1.9.
+    """Check a standard deviation; zero is accepted since 1.9.
 
     Raises:
         Raised: the standard deviation is invalid.

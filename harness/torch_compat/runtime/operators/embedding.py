@@ -81,7 +81,7 @@ def _renormed(self: Tensor, indices: Tensor, max_norm: float, norm_type: float, 
 
 
 def _bags() -> None:
-    # Up to 1.7 indices and offsets are int64, in 1.8 int64 or int32, both of them; since 1.9 of two types of which that is the common one.
+    # Indices and offsets are int64 up to 1.7, and both int64 or both int32 in 1.8; since 1.9 the two dtypes may differ and are promoted.
     for since, ints, promoted in (("1.0.0", False, False), ("1.8.0", True, False), ("1.9.0", True, True)):
 
         def call(
@@ -89,7 +89,7 @@ def _bags() -> None:
             per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None, *,
             ints: bool = ints, promoted: bool = promoted,
         ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-            """What torch.nn.functional calls: a row that counts nothing may be counted from the end."""
+            """Called by torch.nn.functional; ``padding_idx`` may be counted from the end."""
             del scale_grad_by_freq, sparse
             if padding_idx is not None:
                 rows = weight.array.shape[0]
@@ -106,7 +106,7 @@ def _bags() -> None:
             per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int = -1, *,
             ints: bool = ints, promoted: bool = promoted,
         ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-            """What traces have: a negative padding_idx is none."""
+            """Called by traces; a negative padding_idx means no padding."""
             del scale_grad_by_freq, sparse
             places, starts = _integers(indices, offsets, ints=ints, promoted=promoted)
             skip = padding_idx if padding_idx >= 0 else None
@@ -194,6 +194,6 @@ def _embedding_bag(
             best[bag] = numbers[kept.argmax(axis=0)]
         else:
             value[bag] = kept.sum(axis=0) / (len(kept) if mode == 1 else 1)
-    if mode != 2:  # nobody reads it then; its shape is that of the sizes
+    if mode != 2:  # unused in this case; it has the shape of the sizes
         best = sizes
     return Tensor(value.astype(table.dtype)), Tensor(of_bag), Tensor(sizes), Tensor(best)

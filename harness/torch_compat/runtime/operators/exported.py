@@ -108,7 +108,7 @@ def sym_storage_offset(self: Tensor) -> int:
 
 @operator("aten::sym_is_contiguous")
 def sym_is_contiguous(self: Tensor, memory_format: int = 0) -> bool:
-    """Whether a tensor is contiguous, or lies in memory in another format."""
+    """Whether a tensor is contiguous, or has another memory format."""
     return is_formatted(self.array, memory_format)
 
 
@@ -123,7 +123,7 @@ def lift_fresh_copy(self: Tensor) -> Tensor:
 
 @operator("aten::empty_permuted", of="any")
 def empty_permuted(size: list[int], physical_layout: list[int], *, dtype: Any = None, **_: Any) -> Tensor:
-    """A tensor whose dimensions lie in memory in another order; its elements are zeros here."""
+    """A tensor whose dimensions have another order in memory; its elements are zeros here."""
     shape = tuple(size)
     meter.array(math.prod(shape))
     if sorted(physical_layout) != list(range(len(shape))):

@@ -1,6 +1,6 @@
-"""Tensors made of nothing: filled, identities, parts of matrices, windows, and copies in shape.
+"""Factory functions: filled tensors, identity matrices, parts of matrices, windows, and tensors with the shape of another.
 
-Up to 1.5 a filled tensor without dtype is of floats, 1.6 refuses whole fills, 1.7 takes the fill's own kind.
+Without dtype, a filled tensor is float up to 1.5; 1.6 refuses integral fill values, and 1.7 uses the kind of the fill value.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def to_out(array: Array, out: Tensor | None) -> Tensor:
-    """What is made, in ``out`` where there is one."""
+    """The array as a tensor, or in ``out`` if given."""
     return Tensor(array) if out is None else into(out, array)
 
 
@@ -231,12 +231,12 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 def _tensors() -> None:
     def version(since: str, floats: Callable[[], np.dtype[Any]], bools: np.dtype[Any], *, reads_nothing: bool = False) -> None:
-        """With ``reads_nothing``, lists are not looked at where the sizes of the first of each level leave no room for an element."""
+        """With ``reads_nothing``, lists are not read if the sizes of the first list on each level leave no room for an element."""
 
         def call(
             data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
         ) -> Tensor:
-            """A number, or lists of numbers, as a tensor: first of the type of the numbers, and then of the one that is asked for."""
+            """A number, or lists of numbers, as a tensor: first in the dtype of the numbers, then converted to the requested dtype."""
             on_cpu(device)
             if data.__class__ is Tensor:
                 tensor = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
@@ -296,10 +296,10 @@ def _first_sizes(data: Any) -> tuple[int, ...]:
 
 
 def _same_lengths(data: Any, dim: int = 0) -> None:
-    """Lists in lists are as long as the first of them.
+    """Check that all lists on a level are as long as the first one.
 
     Raises:
-        Raised: one is not.
+        Raised: a list has another length.
     """
     row = data
     level = [data]
@@ -358,7 +358,7 @@ def _triangle(name: str, keep: Any) -> None:
     def indices_1_9(
         row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any
     ) -> Tensor:
-        """Up to 1.11 the lower triangle of no rows has one, where the diagonal leaves out nothing of it."""
+        """Up to 1.11 the lower triangle of a matrix without rows has one row if the diagonal excludes nothing of that row."""
         first = name == "tril" and row == 0 and offset >= col
         return indices(1 if first else row, col, offset, dtype=dtype, out=out, **options)
 
@@ -408,7 +408,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def _step(array: Any, kind: np.dtype[Any]) -> Array:
-    """A step of a window: rounded to its dtype, then as wide as torch computes the next one."""
+    """A step of computing a window: rounded to its dtype, then widened as torch does for the next step."""
     return wide(cast(np.asarray(array), kind))
 
 
@@ -429,7 +429,7 @@ def _window(name: str, shape: Callable[..., Array]) -> None:
     def call_1_5(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
     ) -> Tensor:
-        """From 1.5 to 1.12 no dtype means that of the length in a program, in which nothing but ones can be."""
+        """From 1.5 to 1.12, a missing dtype in a program means that of the length, an integer, which allows only a single one."""
         if dtype is None and out is None and window_length > 1:
             raise fail("result type Float can't be cast to the desired output type Long")
         return call(window_length, periodic, *args, dtype=dtype, out=out, **options)

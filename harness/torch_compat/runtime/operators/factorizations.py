@@ -51,10 +51,10 @@ def only_finite(array: Array) -> Array:
 
 
 def lu_of(matrix: Array, rounding: float) -> tuple[Array, Array, int]:
-    """LU with the largest number of each column as pivot, as getrf: both factors in one matrix, pivots from 1 on, and the first that is zero.
+    """LU with the largest number of each column as pivot, like getrf: both factors in one matrix, pivots from 1 on, and the first zero pivot.
 
     Parameters:
-        rounding: of the type in which the release computes.
+        rounding: the rounding error of the dtype in which the release computes.
 
     Raises:
         Unsupported: the choice of a pivot depends on rounding.
@@ -181,7 +181,7 @@ def _unpacked(lu: Array) -> tuple[Array, Array]:
 
 
 def _order(pivots: Array, rows: int) -> Array:
-    """Which row of a matrix each row of its factors is.
+    """The row of the matrix that each row of its factors comes from.
 
     Raises:
         Raised: a pivot is not the number of a row.
@@ -270,7 +270,7 @@ def substituted(triangle: Array, right: Array, *, upper: bool) -> Array:
     """The solution of triangular systems.
 
     Raises:
-        Unsupported: one has none: what comes of it is infinite, or no number.
+        Unsupported: a system has no solution: the result is infinite or NaN.
     """
     count = triangle.shape[-1]
     if (arrays.diagonal(triangle, 0, -2, -1) == 0).any() and right.size:
@@ -318,7 +318,7 @@ def _check_factors(where: str, lu: Array, pivots: Array, right: Array) -> None:
 
 @functional("lu_solve")
 def lu_solve_1_1(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
-    """Up to 1.2 of batches, as many right sides as matrices."""
+    """Up to 1.2 batches must have as many right-hand sides as matrices."""
     if self.array.ndim < 3 and LU_data.array.ndim > 2:
         raise Unsupported(
             "the reference reader does not support lu_solve with a single right-hand side for a batch", code="value"

@@ -1,4 +1,4 @@
-"""Fourier transforms: the old ones, whose last dimension holds the parts (up to 1.7), and those of ``torch.fft``."""
+"""Fourier transforms: the old ones, whose last dimension holds real and imaginary parts (up to 1.7), and those of ``torch.fft``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: boo
 
 @operator("aten::irfft")
 def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True, signal_sizes: Any = ()) -> Tensor:
-    """Back to real numbers; without sizes the last one is taken for odd."""
+    """The inverse transform to real numbers; without sizes, the last size is assumed to be odd."""
     values = _complex(_checked(self))
     dims = _last(values, signal_ndim)
     if signal_sizes and len(signal_sizes) != signal_ndim:
@@ -110,11 +110,11 @@ _whole("ifft", np.fft.ifftn)
 
 
 def _fitted(array: Array, sizes: Any, axes: Any, *, back: bool) -> Array:
-    """The array with as many points as a transform takes: cut, or filled up with zeros. numpy itself fills up with whatever it finds
-    where there is nothing.
+    """The array with as many points as a transform takes: truncated, or padded with zeros. If there is no data, numpy itself pads with
+    arbitrary values.
 
     Parameters:
-        back: whether the last transform makes real numbers, of half as many points and one.
+        back: whether the last transform returns real numbers, computed from half as many points plus one.
     """
     wanted = dict(zip(axes, sizes, strict=True))
     if back and axes:
@@ -212,13 +212,13 @@ BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward"
 
 
 def _hermitian(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:
-    """Real numbers of half of a signal that is the conjugate of its reverse."""
+    """Real numbers from half of a Hermitian signal, which is the conjugate of its reverse."""
     _not_half(array)
     return np.fft.irfftn(np.conj(array), sizes, axes, BACK[norm])
 
 
 def _half(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:
-    """The other way round: half of such a signal, of real numbers."""
+    """The inverse: half of such a signal, from real numbers."""
     _not_half(array)
     if array.dtype.kind == "c":
         raise fail(f"ihfftn expects a real-valued input tensor, but got {words(array.dtype)}")
@@ -234,7 +234,7 @@ def _halves(name: str, dims: tuple[int, ...] | None) -> None:
     transform = _several(_half, real=False, dims=dims)
 
     def call(self: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
-        """Along one dimension ``out`` stays as it is: every release writes elsewhere."""
+        """Along a single dimension ``out`` stays unchanged: every release writes elsewhere."""
         result = transform(self, s, dim, norm)
         if out is None:
             return result
@@ -256,8 +256,8 @@ def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool
     """The frequencies of a transform of n points with spacing d.
 
     Parameters:
-        half: whether only those of a transform of real numbers.
-        halves: whether there are some of float16.
+        half: whether to return only the frequencies of a transform of real numbers.
+        halves: whether float16 is supported.
     """
     kind = out.array.dtype if out is not None else any_dtype(dtype, dtypes.default_dtype().array)
     if kind.kind in "iub":
@@ -286,7 +286,7 @@ def _registered(name: str, *, half: bool) -> None:
             n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
             _halves: bool = halves,
         ) -> Tensor:  # fmt: skip
-            """Up to 1.12 none of float16."""
+            """Up to 1.12 float16 is not supported."""
             check_options({"layout": layout, "pin_memory": pin_memory, "device": device})
             return _frequencies(n, d, dtype, out, half=half, halves=_halves)
 
@@ -324,7 +324,7 @@ RETURNS_COMPLEX = Release("2.0.0")
 
 
 def _stft(since: str) -> None:
-    """Up to 1.7 real parts unless complex numbers are wanted; from 2.0 on the program has to say which."""
+    """Up to 1.7 the result is real pairs unless complex numbers are requested; from 2.0 on the program must choose."""
 
     def call(
         self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, *rest: Any,
@@ -400,7 +400,7 @@ def istft(
     self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
     normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal whose windows were transformed, each place by the squares of the windows that it lies in."""
+    """The signal whose windows were transformed; each element is weighted by the squares of the windows that contain it."""
     array = self.array
     values = array.astype(np.complex128) if array.dtype.kind == "c" else _complex(array.astype(FLOAT64))
     single = values.ndim == 2
