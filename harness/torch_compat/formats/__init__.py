@@ -1,6 +1,6 @@
-"""On-disk formats: identifies an archive by its records, and reads all facts that it states.
+"""On-disk formats: identify an archive by its records, and read all facts that it states.
 
-One module for each format; its docstring is the specification of that format.
+Each format has one module, whose docstring is the specification of the format.
 """
 
 from __future__ import annotations

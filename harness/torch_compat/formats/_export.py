@@ -21,7 +21,7 @@ __all__ = ["add_program", "load_json", "parsed", "release", "schema_version", "u
 HIGHEST_VERSION = 1_000_000
 HIGHER_ORDER = "torch._higher_order_ops."  # as 2.4 names functions of this module
 CONTAINER = re.compile(r'"type": "([\w.]{1,200})"')
-KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py; 8.3 and newer say it
+KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py, stated by 8.3 and newer
 
 
 def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     """Parse bytes to a JSON object. The memory of its values is bounded beforehand by counting their opening and separating characters.
 
     Raises:
-        Corrupt: they are no JSON object.
+        Corrupt: they are not a JSON object.
         Unsafe: they would take too much memory.
     """
     size = len(data)
@@ -75,7 +75,7 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
     """Major and minor number of the schema: ``{"major": 8, "minor": 1}``, or one number in 2.1 and 2.2.
 
     Raises:
-        Corrupt: there is none.
+        Corrupt: there is no version.
     """
     version = program.get("schema_version")
     major, minor = (version.get("major"), version.get("minor")) if isinstance(version, dict) else (version, None)
@@ -85,7 +85,7 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
     ):
         message = f"has schema version {brief(version)}, expected a number, or a major and a minor number"
         raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="bad-version")
-    assert isinstance(major, int)  # noqa: S101 - it was just looked at
+    assert isinstance(major, int)  # noqa: S101 - checked just before
     return major, minor
 
 
@@ -96,7 +96,7 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
         calls: receives the operators.
 
     Raises:
-        Corrupt: it is no program.
+        Corrupt: it is not a program.
     """
     major, minor = schema_version(archive, record, program)
     facts.export_schema = str(major) if minor is None else f"{major}.{minor}"
@@ -139,10 +139,10 @@ def _containers(module: dict[str, Any]) -> set[str]:
 
 
 def union(value: Any) -> tuple[str, Any]:
-    """The key and the value of a union, in the encoding of any release: one key; in 2.1 and 2.2 every key, all but one of them null.
+    """The key and the value of a union, in the encoding of any release: a single key, or in 2.1 and 2.2 every key, all but one with the value null.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a union.
     """
     if value.__class__ is not dict:
         raise ValueError(f"expected an object with one key, found {brief(value)}")
@@ -177,7 +177,7 @@ def _add_calls(module: dict[str, Any], item: set[Call], allowance: Allowance) ->
             namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
             name, _, overload = rest.partition(".")
             if not target.startswith("torch.ops.") or not name or "." in overload:
-                continue  # a function of Python: _operator.add, math.floor
+                continue  # a Python function: _operator.add, math.floor
             named = tuple([_text(entry["name"]) for entry in inputs if entry.get("kind", KEYWORD) == KEYWORD])
             overload = "" if overload == "default" else overload
             before = len(item)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["add", "opened", "torch_save"]
 
 ZIP_MAGIC = b"PK\x03\x04"
-COPIED = 16 << 20  # up to here a record is copied; a longer one that is stored is mapped again
+COPIED = 16 << 20  # records up to this size are copied; longer uncompressed records are mapped again
 PACKED = "the archive that contains it is compressed"
 
 

@@ -48,7 +48,7 @@ def file_format(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
     """The file format version: ``.data/version`` from version 6 on, else ``version``.
 
     Raises:
-        Corrupt: it is no number.
+        Corrupt: it is not a number.
     """
     for record in VERSION_RECORDS:
         if record in names:
@@ -64,7 +64,7 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
     """Unpickle a record, once.
 
     Raises:
-        Corrupt: it is no pickle.
+        Corrupt: it is not a pickle.
         Unsafe: it needs something that only this process knows, or more than a pickle needs.
     """
     result = facts.pickles.get(record)

@@ -1,4 +1,4 @@
-"""One pickle and nothing else: what remains when ``data.pkl`` is taken out of an archive, or when somebody calls pickle.dump.
+"""A single pickle and nothing else: ``data.pkl`` extracted from an archive, or the output of pickle.dump.
 
 No release of torch writes this by itself, and torch.load refuses it (it expects the magic number of a stream first). It is read here
 because people have such files: its names can be reported, but its storages are absent.

@@ -42,10 +42,10 @@ __all__ = ["content_digest"]
 
 # torch.save of 1.4 puts storages into tensors/.
 STORAGE = re.compile(r"(?:data|tensors)/([^/]+)|\.data/([^/]+)\.storage")
-ADDRESS_DIGITS = 9  # a key that is shorter counts storages
+ADDRESS_DIGITS = 9  # a shorter key is a counter of storages
 VARYING = frozenset({".data/serialization_id"})
-OPCODE = 20  # units of work to write an opcode down
-BATCH = 1 << 12  # opcodes that are written down between two payments
+OPCODE = 20  # units of work to write an opcode
+BATCH = 1 << 12  # opcodes that are written between two payments
 TEXTS = frozenset({str, bytes, bytearray})
 ESCAPED = 4  # characters that stand for one byte
 DECIMAL_BITS = 4096  # of an integer written in decimal: Python refuses very long ones
@@ -73,7 +73,7 @@ def content_digest(path: Path) -> str:
 
 
 def _sound(archive: Archive) -> str:
-    """The digest of an archive, which may not be damaged."""
+    """The digest of an archive, which must not be damaged."""
     parts = _parts(archive)
     archive.verify()
     if archive.damage:
@@ -235,7 +235,7 @@ class _StorageKeys:
         return unpickle(data, start, where=where, persistent=persistent, allowance=self.allowance)
 
     def canonical(self, data: bytes) -> bytes:
-        """The opcodes of a pickle that was read, one per line, storage keys replaced.
+        """The opcodes of a pickle that was read, one per line, with storage keys replaced.
 
         Raises:
             Unsafe: there are more than allowed for a file of this size.

@@ -4,12 +4,12 @@ Written and read by torch.distributed.checkpoint of 2.0 and newer.
 
 ``.metadata`` is a pickle of protocol 4 of ``Metadata``:
 
-* ``state_dict_metadata``: by flat name ``BytesStorageMetadata`` (anything but a tensor) or ``TensorStorageMetadata``: ``size``, ``chunks``
+* ``state_dict_metadata``: for each flat name, ``BytesStorageMetadata`` (anything but a tensor) or ``TensorStorageMetadata``: ``size``, ``chunks``
   (each with ``offsets`` and ``sizes``) and ``properties``, whose state is a tuple: dtype, layout, requires_grad, memory format, pin_memory;
   from 2.15 on also the strides, which older releases do not accept
 * ``storage_data``: by ``MetadataIndex`` (``fqn``, ``offset`` of the chunk, ``index``) a ``_StorageInfo``: ``relative_path``, ``offset`` and ``length``; from 2.7
   on optionally ``transform_descriptors``, names of compressions
-* ``planner_data``: by flat name the keys that lead to the value in the nested state dict
+* ``planner_data``: for each flat name, the keys that lead to the value in the nested state dict
 * ``storage_meta``: from 2.4 on ``StorageMeta``: the path that was written to, and random ids of the acts of saving and loading
 
 Each entry of a file, ``__0_0.distcp``, is an archive of torch.save (zip) of a tensor or an object; one follows the other. A release unpickles
@@ -61,7 +61,7 @@ MARK = b"torch.distributed.checkpoint.metadata"
 HEAD = 4096  # bytes of .metadata within which its class is named
 MOST_DIMENSIONS = 64
 HIGHEST = 1 << 63
-SHARD = 60  # units of work for one
+SHARD = 60  # units of work for one shard
 STRIDED = 6  # parts of the properties of a tensor, with strides
 ZIP = b"PK\x03\x04"
 RESERVE = 100_000  # units of work that are left for what follows the entries
@@ -126,7 +126,7 @@ class Checkpoint(NamedTuple):
 def is_checkpoint(folder: str) -> bool:
     """Whether a directory is one checkpoint: it has a ``.metadata`` that names the class of torch. Never raises."""
     try:
-        with open(os.path.join(folder, METADATA), "rb") as file:  # noqa: PTH123, PTH118 - a million of them: text is quicker
+        with open(os.path.join(folder, METADATA), "rb") as file:  # noqa: PTH123, PTH118 - strings are faster for a million of them
             return MARK in file.read(HEAD)
     except (OSError, ValueError):
         return False
@@ -373,7 +373,7 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
     """The torch.save archive of an entry, copied from the file.
 
     Raises:
-        Corrupt: it is none.
+        Corrupt: it is not such an archive.
         Unsupported: it was written differently.
     """
     allowance.spend(NESTED)

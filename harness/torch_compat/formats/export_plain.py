@@ -1,4 +1,4 @@
-"""Exported programs before there were pt2 archives: JSON and torch.save archives in a plain zip archive without a folder.
+"""Exported programs from before pt2 archives existed: JSON and torch.save archives in a plain zip archive without a folder.
 
 Written by torch.export.save of 2.1 to 2.7 with Python's zipfile (time of writing, no padding, nothing aligned); read by
 torch.export.load of the releases with the same major number of the schema.
@@ -8,7 +8,7 @@ Records, in the order of writing:
 * ``serialized_exported_program.json``: the program; ``schema_version`` 1 (2.1), 2 (2.2), 5.1 (2.3), 5.3 (2.4), 7.3 (2.5), 8.2 (2.6),
   8.7 (2.7); ``opset_version``; from 2.5 on ``torch_version``
 * ``serialized_state_dict.pt``, ``serialized_constants.pt`` (2.2 and newer), ``serialized_example_inputs.pt`` (2.4 and newer): each a zip
-  archive of torch.save; 2.1 and 2.2 call the first ones ``.json``, and yet they are the same
+  archive of torch.save; 2.1 and 2.2 name the first ones ``.json``, although the format is the same
 * ``extra_files/NAME``
 * ``version``: the schema version as text. There is no file format version.
 """
@@ -68,5 +68,5 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     because = (f"schema version {facts.export_schema}",)
     facts.producer = Producer(torch, line or "2.1", line or "2.8", because=because)
     for record in archive.names:
-        if record.rpartition(".")[0] in NESTED and archive.member(record).size:  # for None nothing is written
+        if record.rpartition(".")[0] in NESTED and archive.member(record).size:  # nothing is written for None
             _nested.add(archive, facts, record)

@@ -1,7 +1,7 @@
 """Exported programs in pt2 archives: JSON, weights and constants in a zip archive of torch's writer.
 
 Written by torch.export.save of 2.8 and newer; read by torch.export.load of 2.8 and newer, as long as the major number of the
-schema stays. The name of the folder is that of the file.
+schema stays the same. The folder has the name of the file.
 
 Records:
 
@@ -13,13 +13,13 @@ Records:
   that holds its elements (``path_name``, beside it), its dtype, sizes and strides (``tensor_meta``), and whether the record is
   a pickle (``use_pickle``)
 * ``data/weights/weight_N``, ``data/constants/tensor_N``: elements
-* ``data/aotinductor/NAME/...`` (2.6 and newer): what AOTInductor compiled. ``.so`` or ``.wrapper.so`` is native code, loaded into the process by
+* ``data/aotinductor/NAME/...`` (2.6 and newer): the output of AOTInductor. ``.so`` or ``.wrapper.so`` is native code, loaded into the process by
   ``torch._inductor.aoti_load_package``; ``*metadata.json`` states ``AOTI_DEVICE_KEY`` (``cpu``), ``AOTI_PLATFORM`` (``linux``), ``AOTI_MACHINE``
-  (``x86_64``) and ``AOTI_CPU_ISA``; 2.8 states the device alone, and the library's own header tells the rest. Nothing here loads or runs it.
+  (``x86_64``) and ``AOTI_CPU_ISA``; 2.8 states only the device; the library's own header states the rest. Nothing here loads or runs it.
 * ``data/executorch/...``, ``extra/NAME``
 
-torch.export.load takes the program that is called ``model``. An archive without one (programs under names of their own, AOTInductor
-alone) is refused by it, and read by ``torch.export.pt2_archive.load_pt2`` or ``torch._inductor.aoti_load_package``.
+torch.export.load loads the program named ``model``. It refuses an archive without such a program (programs with other names, or only
+AOTInductor); ``torch.export.pt2_archive.load_pt2`` or ``torch._inductor.aoti_load_package`` reads these archives.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CONFIGS = ("_weights_config.json", "_constants_config.json")
 ELF_MACHINES = {0x03: "i686", 0x16: "s390x", 0x15: "ppc64le", 0x28: "armv7l", 0x3E: "x86_64", 0xB7: "aarch64", 0xF3: "riscv64"}
 PE_MACHINES = {0x14C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64"}
 MACH_MACHINES = {0x0100_0007: "x86_64", 0x0100_000C: "arm64"}
-# ScalarType of torch/_export/serde/schema.py, which is not that of c10
+# ScalarType of torch/_export/serde/schema.py, which differs from the ScalarType of c10
 SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is not None}
 WITHOUT_GRADIENTS = frozenset(row.name for row in DTYPES.values() if row.kind in {"bool", "integer"})
 
@@ -62,10 +62,10 @@ def recognise(names: frozenset[str]) -> str | None:
 
 
 def native(archive: ZipArchive) -> list[dict[str, str]]:
-    """What AOTInductor compiled: for each record of native code the program that it belongs to, and what its metadata state.
+    """The output of AOTInductor: for each record of native code, the program that it belongs to, and the facts that its metadata states.
 
     Raises:
-        Corrupt: metadata or a library cannot be read.
+        Corrupt: the metadata or a library cannot be read.
     """
     libraries: list[tuple[str, str]] = []
     metadata: dict[str, dict[str, Any]] = {}
@@ -85,7 +85,7 @@ def native(archive: ZipArchive) -> list[dict[str, str]]:
 
 
 def _header(library: memoryview) -> dict[str, str]:
-    """Platform and machine of a shared library, by its header: ELF, PE or Mach-O; nothing where it is none of them."""
+    """Platform and machine of a shared library, from its ELF, PE or Mach-O header; nothing if it has none of these headers."""
     head = bytes(library[:64])
     if head[:4] == b"\x7fELF" and len(head) >= 20:
         order: Literal["little", "big"] = "big" if head[5] == 2 else "little"
@@ -197,7 +197,7 @@ def _shape(weight: Any, meta: Any) -> str:
 
 
 def _dtype(meta: Any) -> str | None:
-    """The dtype that the description of a weight states; None where it states none that is known."""
+    """The dtype that the description of a weight states; None if it states no known dtype."""
     number = meta.get("dtype") if isinstance(meta, dict) else None
     return SCALAR_TYPES.get(number) if isinstance(number, int) else None
 

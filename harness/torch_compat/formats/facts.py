@@ -92,7 +92,7 @@ def name_of(facts: Facts) -> str:
 
 
 def _compiled(facts: Facts) -> str:
-    """An AOTInductor package in words: container, platform, machine and device, as its metadata state them."""
+    """An AOTInductor package in words: container, platform, machine and device, as stated by its metadata."""
     first = facts.extra["native"][0]
     stated = " ".join(first[word] for word in ("platform", "machine") if word in first) or "platform not stated"
     device = f", {first['device']}" if "device" in first else ""

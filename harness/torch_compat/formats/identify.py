@@ -3,7 +3,7 @@
 Archives do not state their format, and several layouts share a version number. So, for zip, the first of these records that is present
 decides (each format's module names its record):
 
-* ``archive_format``; ``serialized_exported_program.json``     export (pt2 archives; before there were any)
+* ``archive_format``; ``serialized_exported_program.json``     export (pt2 archives; older archives)
 * ``.data/extern_modules``, ``.data/python_version``, ``extern_modules``    package
 * ``bytecode.pkl``                                mobile (a TorchScript archive with bytecode beside its source)
 * ``model.json`` (1.0 to 1.2), ``constants.pkl``    torchscript
@@ -106,7 +106,7 @@ def identify(path: Path) -> Identity:
 
     Raises:
         UsageError: no such file.
-        Corrupt: it contradicts its own container.
+        Corrupt: it violates the format of its container.
         NoArchive: no format that PyTorch writes.
     """
     if distributed.is_checkpoint(str(path)):

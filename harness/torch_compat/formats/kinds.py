@@ -4,11 +4,11 @@ Families and containers describe how a file is written; a kind describes what wa
 outermost values, as the libraries write them:
 
 * ``lightning-checkpoint``: a dict with ``pytorch-lightning_version``
-* ``optimizer-state``: a dict of ``state`` and ``param_groups``, as ``torch.optim.Optimizer.state_dict`` gives it
+* ``optimizer-state``: a dict of ``state`` and ``param_groups``, as ``torch.optim.Optimizer.state_dict`` returns it
 * ``state-dict``: a dict with names as keys and tensors (or the extra state of modules) as values
 * ``checkpoint``: any other dict that holds a state dict or an optimizer's state
 * ``module``: an object whose state has the parts of a ``torch.nn.Module``
-* ``tensor``, ``dict``, ``object``, ``value``: what it says
+* ``tensor``, ``dict``, ``object``, ``value``: as the name says
 * ``program``, ``mobile-program``, ``package``, ``exported-program``: the other families
 """
 
@@ -49,7 +49,7 @@ PLACES = ("epoch", "global_step", "epochs", "step", "iteration")
 """Keys under which training scripts store their progress."""
 HYPERPARAMETERS = ("hyper_parameters", "hparams", "args", "config", "cfg", "opt")
 """Keys under which training scripts store their settings."""
-MOST = 100  # names that are reported
+MOST = 100  # number of names that are reported
 SHARD = re.compile(r"(?:^|/)[^/]*-(\d{5})-of-(\d{5})\.[a-z]+\Z")
 
 
@@ -196,7 +196,7 @@ def _name(key: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A short text, or a number as it is; what it is otherwise."""
+    """Text, shortened; a bool or an integer of up to 63 bits as is; for anything else, a short description."""
     if value.__class__ is str:
         return shown(value)
     if value.__class__ is int and value.bit_length() > 63:

@@ -17,7 +17,7 @@ numbers of the fields that are read here, as that file counts them from 0 (the v
 * ``StorageData``: 0 data (ubyte vector, force_align 16)
 * ``ExtraFile`` (extra_files, jit_sources): 0 name, 1 content
 
-The layout says where each storage lies, so there is nothing to calculate.
+The file states the location of each storage, so there is nothing to calculate.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Buffer:
         """The tables that a vector points to."""
         start, length = self.vector(table, field, 4)
         self.left -= length
-        if self.left < 0:  # vectors that share their elements could be read for ever
+        if self.left < 0:  # vectors that share their elements could be read forever
             raise Corrupt("its tables refer to more elements than the file can contain", where=self.where, code="overlap")
         for index in range(length):
             yield self._table(table.Indirect(start + 4 * index))
@@ -143,7 +143,7 @@ def read(archive: Archive, facts: Facts) -> None:
     """Fill in the facts of a flatbuffer.
 
     Raises:
-        Corrupt: a table of it leads nowhere.
+        Corrupt: an offset in it is invalid.
     """
     facts.byteorder = "little"  # of every flatbuffer
     facts.producer = Producer(first="1.12", because=(f"bytecode {facts.versions['bytecode']} in a flatbuffer",))

@@ -3,15 +3,15 @@
 Written by ``_save_for_lite_interpreter`` of 1.5 and newer (``.ptl``) and by ``torch.jit.mobile._backport_for_mobile`` (1.9 and newer), which
 rewrites an archive to an older bytecode version; read by ``_load_for_lite_interpreter`` of 1.5 and newer.
 
-``bytecode.pkl`` holds a tuple: the bytecode version (1.7 and newer; 1.5 and 1.6 begin with the functions at once), then one tuple
+``bytecode.pkl`` holds a tuple: the bytecode version (1.7 and newer; 1.5 and 1.6 start directly with the functions), then one tuple
 for each function: its qualified name, its code, and (1.8 and newer, in version 4 already) its schema.
 
 * code: pairs of a name and a tuple: ``instructions`` (``("OP", index, 0)``...), ``operators`` (``("aten::add", "Tensor")``, from version
-  6 on with the number of arguments that were given: ``("aten::add", "Tensor", 2)``), ``constants``, ``types``, ``register_size``
+  6 on with the number of given arguments: ``("aten::add", "Tensor", 2)``), ``constants``, ``types``, ``register_size``
 * schema: pairs ``arguments`` and ``returns``, each a tuple of ``name``, ``type``, ``default_value``
 
 Versions: 3 was never written with its number; 4 by 1.7 and 1.8; 5 by 1.9; 6 only by a backport (1.10 and newer);
-7 by 1.10 and 1.11; 8 by 1.12 and newer. From 5 on tensors are shared with ``constants/``. From 8 on frequent operators are instructions of their own (``__IS__``, ``DIM``, ``FORMAT``...),
+7 by 1.10 and 1.11; 8 by 1.12 and newer. From 5 on tensors are shared with ``constants/``. From 8 on frequent operators have their own instructions (``__IS__``, ``DIM``, ``FORMAT``...),
 and are no longer in the list of operators.
 """
 
@@ -47,7 +47,7 @@ def recognise(names: frozenset[str]) -> str | None:
 
 
 def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
-    """File format and bytecode version; the latter is left out where the archive does not state it (1.5 and 1.6).
+    """File format and bytecode version; the latter is omitted if the archive does not state it (1.5 and 1.6).
 
     Raises:
         Corrupt: one of them cannot be read.

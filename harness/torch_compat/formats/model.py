@@ -18,7 +18,7 @@ class StorageRecord:
 
     Attributes:
         key: as the pickle names it.
-        dtype: of its elements, ``float32``; ``uint8`` for an untyped one; None if the file does not state it.
+        dtype: of its elements, ``float32``; ``uint8`` for an untyped storage; None if the file does not state it.
         nbytes: its size.
         offset: of its first byte in the file; None if its record is compressed or missing.
         calculated_offset: the same, calculated from sizes alone after the first storage; None if the layout does not allow it.
@@ -65,7 +65,7 @@ class Producer(NamedTuple):
         first: the first minor line that writes such records, ``2.1``; None if that is older than every known line.
         last: the last one; None while the newest still does.
         python: the Python that the archive states.
-        because: which records say so.
+        because: the records that show it.
     """
 
     torch: str | None = None

@@ -4,17 +4,17 @@ Written by torch.package.PackageExporter and read by PackageImporter of 1.8 and 
 
 Records:
 
-* ``extern_modules`` (1.8), ``.data/extern_modules`` (1.9 and newer)    the modules that are not inside, one in each line
+* ``extern_modules`` (1.8), ``.data/extern_modules`` (1.9 and newer)    the modules that are not included, one per line
 * ``PACKAGE/RESOURCE.pkl``, ``PACKAGE/RESOURCE``, ``PACKAGE/MODULE.py``    what was saved
 * ``data/KEY`` (1.8), ``.data/KEY.storage`` (1.9 and newer)    storages; keys are addresses up to 1.9, numbers from 1.10 on
 * ``.data/ts_code/N/data.pkl``, ``constants.pkl`` and ``.data/ts_code/code/...``    scripted modules (1.9 and newer); their storages are
-  those of the package, by keys that end in ``.storage``
+  among those of the package, with keys that end in ``.storage``
 * ``.data/python_version`` (1.12 and newer)    ``3.11.7``
 * ``version`` (3, in 1.8), ``.data/version`` (6, in 1.9 and newer); ``byteorder`` and ``.data/serialization_id`` from 2.1 on
 
 Pickles are of protocol 3. A persistent id is ``("storage", class, key, location, number of elements)``, or
 ``("reduce_package", id, function, arguments)``: a call at loading; the id is an address up to 2.x.
-Nothing tells a ``.pkl`` that is a pickled object from one that the user saved as a resource: what is no pickle is passed over.
+A ``.pkl`` that is a pickled object looks like one that the user saved as a resource, so records that are not pickles are skipped.
 """
 
 from __future__ import annotations

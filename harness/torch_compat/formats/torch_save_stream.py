@@ -1,18 +1,18 @@
-"""torch.save, stream: pickles one behind the other, then the storages.
+"""torch.save, stream: consecutive pickles, then the storages.
 
-Written by torch.save of 0.1.10 to 1.5 by default, and by all later ones with ``_use_new_zipfile_serialization=False``; read by
+Written by torch.save of 0.1.10 to 1.5 by default, and by all later releases with ``_use_new_zipfile_serialization=False``; read by
 torch.load of 0.1.10 and newer.
 
 * the magic number 0x1950a86a20f9469cfc6c, pickled
 * the protocol 1001, pickled
 * ``sys_info``, pickled: ``protocol_version``, ``little_endian`` (of the machine that wrote), ``type_sizes``
 * the object, pickled. Persistent ids: ``("storage", class, key, location, number of elements, view)``, where ``view`` is None or ``(key,
-  offset, number of elements)`` of a storage that is a part of another; ``("module", class, file, source)`` for classes of modules
-* the keys of the storages that are no part of another, pickled: a sorted list of texts, which are addresses
+  offset, number of elements)`` of a storage that is part of another; ``("module", class, file, source)`` for classes of modules
+* the keys of the storages that are not part of another, pickled: a sorted list of strings, which are addresses
 * each of these storages: its number of elements (8 bytes, little-endian), then its elements
 
-Elements are little-endian whatever ``sys_info`` says. Nothing is aligned, nothing has a checksum. Since the pickle states every
-size, the place of each storage can be calculated from that of the first.
+Elements are little-endian whatever ``sys_info`` says. Nothing is aligned, and nothing has a checksum. Since the pickle states every
+size, the offset of each storage can be calculated from the offset of the first.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = ["FAMILY", "LAYOUT", "MAGIC", "PROTOCOL", "read", "versions"]
 LAYOUT, FAMILY = "torch_save_stream", "torch-save"
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 HIGHEST = 1 << 31  # a protocol is below it
-STORAGE = 60  # units of work for one that the list of keys names, perhaps once more
+STORAGE = 60  # units of work for each storage in the list of keys, which may name it again
 
 
 def versions(archive: Archive) -> dict[str, int]:
     """The protocol of the stream.
 
     Raises:
-        Corrupt: there is none.
+        Corrupt: there is no protocol.
     """
     data, allowance = archive.data, archive.allowance
     magic = unpickle(data, where=f"{archive.path}, magic number", allowance=allowance)
@@ -55,7 +55,7 @@ def versions(archive: Archive) -> dict[str, int]:
 
 
 def read(archive: Archive, facts: Facts) -> None:
-    """Fill in what the stream says.
+    """Fill in the facts that the stream states.
 
     Raises:
         ArchiveError: a part of it cannot be read.

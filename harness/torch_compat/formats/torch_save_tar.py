@@ -1,6 +1,6 @@
 """torch.save, tar: the form of torch 0.1 before 0.1.10.
 
-A POSIX tar archive of four members, each a row of pickles with numbers between them. Written by torch.save before 0.1.10; read by
+A POSIX tar archive of four members, each a sequence of pickles with numbers between them. Written by torch.save before 0.1.10; read by
 torch.load of every release (from 2.6 on only with ``weights_only=False``).
 
 * ``sys_info``: pickled ``protocol_version`` (1000), ``little_endian``, ``type_sizes``
@@ -8,10 +8,10 @@ torch.load of every release (from 2.6 on only with ``weights_only=False``).
   ``(class, file, source)``
 * ``storages``: how many, pickled; for each ``(key, location, class)``, pickled, its number of elements (8 bytes, little-endian) and its
   elements; then a pickled list of ``(key, root, offset, number of elements)``: storages that are parts of others
-* ``tensors``: how many, pickled; for each ``(key, key of its storage, class)``, pickled, the number of dimensions (4 bytes, and 4 that
-  mean nothing), sizes and strides (8 bytes each) and the offset (8 bytes), all little-endian
+* ``tensors``: how many, pickled; for each ``(key, key of its storage, class)``, pickled, the number of dimensions (4 bytes, and 4 bytes
+  without meaning), sizes and strides (8 bytes each) and the offset (8 bytes), all little-endian
 
-Where a storage lies depends on the lengths of the pickles before it: nothing can be calculated.
+The offset of a storage depends on the lengths of the pickles before it, so nothing can be calculated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LAYOUT, FAMILY = "torch_save_tar", "torch-save"
 WHY = "a pickle of unknown length precedes each storage"
 MOST_DIMENSIONS = 64
 LONGEST_KEY = 64  # bits of a number, bytes of a text of Python 2
-VIEW = 20  # units of work for one
+VIEW = 20  # units of work for one view
 
 
 def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every format
@@ -43,7 +43,7 @@ def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every for
 
 
 class _Row:
-    """Pickles and numbers, one behind the other."""
+    """Consecutive pickles and numbers."""
 
     def __init__(self, archive: Archive, record: str) -> None:
         self.data = archive.view(record)
@@ -58,7 +58,7 @@ class _Row:
         return unpickled.value
 
     def count(self) -> int:
-        """The next pickle, which has to say how many follow."""
+        """The next pickle, which must state how many items follow."""
         result = self.pickle()
         if not isinstance(result, int) or isinstance(result, bool) or not 0 <= result <= len(self.data):
             raise Corrupt(f"has an invalid count: {brief(result, 40)}", where=self.where, code="bad-count")
@@ -76,12 +76,12 @@ class _Row:
 
 
 def read(archive: Archive, facts: Facts) -> None:
-    """Fill in what the members say.
+    """Fill in the facts that the members state.
 
     Raises:
         ArchiveError: one of them is missing or cannot be read.
     """
-    assert isinstance(archive, TarArchive)  # noqa: S101 - who asks looked at the container
+    assert isinstance(archive, TarArchive)  # noqa: S101 - the caller has checked the container
     facts.producer = Producer(last="0.1", because=("a tar archive",))
     facts.byteorder = "little"
     where = f"{archive.path}, record 'sys_info'"
@@ -157,7 +157,7 @@ def _text(decoder: Any) -> Any:
 
 
 def _key(value: Any) -> str | None:
-    """What names a storage or a tensor, a text or an integer of 64 bits, as text; None for anything else."""
+    """The key of a storage or a tensor (text, or an integer of 64 bits) as text; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if value.bit_length() <= LONGEST_KEY else None
     return value if isinstance(value, str) else None

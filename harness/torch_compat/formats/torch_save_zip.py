@@ -1,6 +1,6 @@
 """torch.save, zip: one pickle and its storages.
 
-Written by torch.save on request in 1.4 and 1.5 (``_use_new_zipfile_serialization=True``), by default from 1.6 on. Read by
+Written by torch.save on request in 1.4 and 1.5 (``_use_new_zipfile_serialization=True``), and by default from 1.6 on. Read by
 torch.load from 1.4 on.
 
 Records, in the order of writing:
@@ -8,21 +8,21 @@ Records, in the order of writing:
 * 1.4: ``version`` (1), ``data.pkl``, ``tensors/KEY``
 * 1.5: ``version`` (2), ``data.pkl``, ``data/KEY``
 * 1.6 to 2.0: ``data.pkl``, ``data/KEY``, ``version`` (3, as in all that follow)
-* 2.1 to 2.6: ``data.pkl``, ``byteorder`` (``little`` or ``big``: that of the elements of storages), ``data/KEY``, ``version``,
+* 2.1 to 2.6: ``data.pkl``, ``byteorder`` (``little`` or ``big``, for the elements of storages), ``data/KEY``, ``version``,
   ``.data/serialization_id``
 * 2.7 and newer: ``data.pkl``, ``.format_version`` (1), ``.storage_alignment`` (a number, 64 unless changed), ``byteorder``, ``data/KEY``,
   ``version``, ``.data/serialization_id``
 
-The folder is the name of the file without its last extension; ``archive`` where a stream was written to, and up to 1.12 always.
-Keys are addresses in 1.4 to 1.8, numbers from 0 on from 1.9 on. Storages are written in the order of their keys as texts, from 2.7
-on as numbers; the order in which the pickle names them differs from it. Nothing is compressed.
+The folder is the name of the file without its last extension; it is ``archive`` for files written to a stream, and always up to 1.12.
+Keys are addresses in 1.4 to 1.8, numbers from 0 on from 1.9 on. Storages are written in the order of their keys as strings, from 2.7
+on as numbers; the pickle names them in a different order. Nothing is compressed.
 
 ``data.pkl`` is a pickle of protocol 2, unless ``pickle_protocol`` says otherwise. A persistent id is ``("storage", class, key,
 location, number of elements)``.
 
 A storage record without a checksum that holds only zeros, in an archive whose ``data.pkl`` has a checksum, is a hole that
-``skip_data`` (2.5 and newer) left. Without checksums at all (2.6 and newer, ``set_crc32_options(False)``) holes cannot be told from
-zeros.
+``skip_data`` (2.5 and newer) left. Without checksums at all (2.6 and newer, ``set_crc32_options(False)``) holes cannot be
+distinguished from zeros.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_markers(archive: ZipArchive, facts: Facts) -> None:
 
 
 def _is_of_1_4(archive: ZipArchive, names: frozenset[str]) -> bool:
-    """Whether the version comes first, or was left out by somebody who packed the archive again, and storages lie in tensors/."""
+    """Whether the storages are in tensors/, and the version comes first or was lost when somebody repacked the archive."""
     first = archive.names[0] == "version" or "version" not in names
     return first and any(name.startswith("tensors/") for name in archive.names)
 

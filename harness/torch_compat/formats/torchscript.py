@@ -5,22 +5,22 @@ Written by torch.jit.save of 1.3 and newer; read by torch.jit.load of 1.3 and ne
 Records:
 
 * ``data.pkl``            the module as a pickle: objects of the classes in ``code/``, tensors as ``torch._utils._rebuild_tensor_v2``;
-                          objects of ``torch.classes`` as the state that ``__getstate__`` of their class gave (1.5 and newer)
+                          objects of ``torch.classes`` as the state that ``__getstate__`` of their class returned (1.5 and newer)
 * ``data/N``              its storages (1.3: one for each tensor, though they share memory)
 * ``code/__torch__.py``, ``code/__torch__/...py``    source, compressed where it is longer than 200 bytes; ``.debug_pkl`` beside each: where the
                           code came from (1.12 and newer: with a string table, marked ``FORMAT_WITH_STRING_TABLE``)
 * ``constants.pkl``, ``constants/N``    tensors that the code calls ``CONSTANTS.c0``
-* ``traced_inputs.pkl``, ``traced_inputs/N``    inputs of traced modules (2.0 and newer); the records are empty, the data were left out
+* ``traced_inputs.pkl``, ``traced_inputs/N``    inputs of traced modules (2.0 and newer); the records are empty, because the data was left out
 * ``extra/FILE``          whatever the user put there
 * ``version``, or ``.data/version`` where it is 6 or higher; ``byteorder`` and ``.data/serialization_id`` from 2.1 on
 
-Two layouts, alike but for their order and their versions:
+The layouts differ only in the order of the records and in their versions:
 
 * 1.3: ``version`` (1) first, then ``code/``, ``constants.pkl`` and ``data.pkl`` last; headers carry the time of writing.
   Source begins with ``op_version_set = 1``.
 * 1.4: ``version`` (1) first, then ``data/``, ``data.pkl``, ``code/``, ``constants.pkl``; no times. 1.5 the same with version 2,
   and no ``op_version_set`` from there on.
-* 1.6 and newer: ``data/``, ``data.pkl``, ``code/``, ``constants.pkl``, ``version`` behind all of them.
+* 1.6 and newer: ``data/``, ``data.pkl``, ``code/``, ``constants.pkl``, ``version`` after all others.
 
 The file format version is the lowest that the operators of the program need: 3, unless it uses ``div`` or ``full`` (4 and 5,
 from 1.6 on), ``linspace`` (8) or ``logspace`` (9, both from 1.11 on) or ``gelu`` (10, from 1.12 on). 6 and 7 were never written.
@@ -50,11 +50,11 @@ __all__ = ["FAMILY", "LAYOUT", "read", "read_program", "read_sources", "recognis
 LAYOUT, FAMILY = "torchscript", "torchscript"
 versions = _zip.file_format
 CONVOLUTIONS = frozenset(f"__torch__.torch.classes.quantized.Conv{rank}dPackedParamsBase" for rank in (2, 3))
-FIRST_PARTS = 16  # of a state, within which its first tensor is
+FIRST_PARTS = 16  # parts of a state, among which its first tensor must be
 MOST_NUMBERS = 64  # bytes of the numbers of a convolution; the largest has 15 of them
 MARKS = "\"'#()[]{},="
 SHORT = 2000  # characters of source
-CALLED = 40  # units of work for what may be a call of an operator
+CALLED = 40  # units of work for each possible operator call
 STRING_TABLE = b"FORMAT_WITH_STRING_TABLE"
 FIRST_LINES = {4: "1.6", 5: "1.6", 7: "1.11", 8: "1.11", 9: "1.11", 10: "1.12"}  # that write a file format version
 
@@ -98,8 +98,8 @@ def read_program(archive: ZipArchive, facts: Facts) -> None:
 def _packs_transposed(archive: ZipArchive, facts: Facts, value: Any) -> bool:
     """Whether a quantized convolution among the packed parameters is a transposed one.
 
-    From 1.7 on the state is ``(version, tensors, optional tensors)``. The first tensor holds int16: the numbers of the convolution, and
-    last whether it is transposed.
+    From 1.7 on the state is ``(version, tensors, optional tensors)``. The first tensor holds int16: the numbers of the convolution; the
+    last one tells whether it is transposed.
     """
     for described in parts(value):
         if described.__class__ is Described and described.target.__class__ is Global and described.target.path in CONVOLUTIONS:
@@ -125,7 +125,7 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
     """Source, and the operators that it calls.
 
     Raises:
-        ArchiveError: a record cannot be read, or is no text.
+        ArchiveError: a record cannot be read, or is not text.
     """
     results: set[Call] = set()
     for record in source_records(archive.names):

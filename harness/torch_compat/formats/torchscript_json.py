@@ -6,7 +6,7 @@ Records, in the order of writing: ``version`` (1), ``code/NAME.py`` for the prog
 classes (1.2), ``debug/NAME.pkl`` (1.2), ``extra/FILE``, ``attributes.pkl`` (1.1 and 1.2), ``tensors/N``, ``model.json``.
 Headers carry the time of writing.
 
-``model.json`` is the protobuf message ``ModelDef`` as JSON, its 64-bit numbers as texts:
+``model.json`` is the protobuf message ``ModelDef`` as JSON, with 64-bit numbers as strings:
 
 * ``protoVersion``: 1 in 1.0, 3 in 1.1, 5 in 1.2; ``producerName`` pytorch, ``producerVersion`` 1.0 in all three
 * ``mainModule``: ``name``, ``torchscriptArena.key`` (its source), ``torchscriptDebugArena.key``, ``parameters`` (``name``,
@@ -43,7 +43,7 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 LAYOUT, FAMILY = "torchscript_json", "torchscript"
 versions = _zip.file_format
 LONGEST = 200  # characters of one name
-MOST_SIZES = 64  # that are shown of a shape
+MOST_SIZES = 64  # number of sizes that are shown of a shape
 LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
 
 
@@ -78,7 +78,7 @@ def read(archive: ZipArchive, facts: Facts) -> None:
 def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterator[tuple[str, str]]:
     """The parameters of a module and of all those in it: qualified names, and dtype and shape as text.
 
-    Names and shapes are cut: each parameter may name the same tensor, and each module stands in the names of all those in it.
+    Names and shapes are truncated: all parameters may name the same tensor, and all names in a module include the name of the module.
     """
     modules = [("", module)]
     while modules:
@@ -101,7 +101,7 @@ def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterat
 
 
 def _word(value: Any, longest: int = 80) -> str:
-    """A text as it is, anything else as it would be written, cut where it is longer."""
+    """Text as is, anything else in its written form, truncated if it is longer."""
     return cut(value, longest) if isinstance(value, str) else brief(value, longest)
 
 

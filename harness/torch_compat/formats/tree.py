@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["contents"]
 
-# The parts of an archive that its users put in, without its framing.
+# The parts of an archive that come from its users, without its framing.
 FRAMES = frozenset({"magic", "protocol", "keys", "system", "sys_info", "bytecode.pkl"})
 LONGEST = 80  # characters of a text
 DEEPEST = 100
 MOST_LINES = 200_000
-MOST_SIZES = 64  # of a shape: tensors may share one
+MOST_SIZES = 64  # number of sizes of a shape: tensors may share one
 Parts = Iterable[tuple[str, Any]]
 
 

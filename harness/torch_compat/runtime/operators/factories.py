@@ -429,7 +429,7 @@ def _window(name: str, shape: Callable[..., Array]) -> None:
     def call_1_5(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
     ) -> Tensor:
-        """From 1.5 to 1.12, a missing dtype in a program means that of the length, an integer, which allows only a single one."""
+        """From 1.5 to 1.12, a missing dtype in a program means that of the length, an integer, which is refused for more than one element."""
         if dtype is None and out is None and window_length > 1:
             raise fail("result type Float can't be cast to the desired output type Long")
         return call(window_length, periodic, *args, dtype=dtype, out=out, **options)

@@ -324,7 +324,7 @@ RETURNS_COMPLEX = Release("2.0.0")
 
 
 def _stft(since: str) -> None:
-    """Up to 1.7 the result is real pairs unless complex numbers are requested; from 2.0 on the program must choose."""
+    """Up to 1.7 the result is pairs of real numbers unless complex numbers are requested; from 2.0 on the program must choose."""
 
     def call(
         self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, *rest: Any,
