@@ -1,4 +1,4 @@
-"""Common to the formats in zip archives: the version record, storages in records, the first and last release that writes them."""
+"""Common to the formats in zip archives: the version record, storages in records, the first and last release that write them."""
 
 from __future__ import annotations
 

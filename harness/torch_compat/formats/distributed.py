@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint: a directory with ``.metadata`` and one file of shards for each process that wrote.
+"""torch.distributed.checkpoint: a directory with ``.metadata`` and one file of shards for each process that wrote data.
 
 Written and read by torch.distributed.checkpoint of 2.0 and newer.
 
@@ -10,9 +10,9 @@ Written and read by torch.distributed.checkpoint of 2.0 and newer.
 * ``storage_data``: by ``MetadataIndex`` (``fqn``, ``offset`` of the chunk, ``index``) a ``_StorageInfo``: ``relative_path``, ``offset`` and ``length``; from 2.7
   on optionally ``transform_descriptors``, names of compressions
 * ``planner_data``: for each flat name, the keys that lead to the value in the nested state dict
-* ``storage_meta``: from 2.4 on ``StorageMeta``: the path that was written to, and random ids of the acts of saving and loading
+* ``storage_meta``: from 2.4 on ``StorageMeta``: the path of the checkpoint when it was written, and random ids of the acts of saving and loading
 
-Each entry of a file, ``__0_0.distcp``, is an archive of torch.save (zip) of a tensor or an object; one follows the other. A release unpickles
+Each entry of a file, ``__0_0.distcp``, is a zip archive of torch.save with a tensor or an object; the entries follow one another. A release unpickles
 ``.metadata`` without limits.
 """
 

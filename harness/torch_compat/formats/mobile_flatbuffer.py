@@ -1,8 +1,8 @@
 """Bytecode of the lite interpreter in one flatbuffer (``.ff``, also saved as ``.ptl``): bytecode version 9.
 
 Written by ``_save_for_lite_interpreter(..., _use_flatbuffer=True)`` and read by the lite interpreter from 1.13 on; the wheels of 1.12
-know the argument, but were built without flatbuffers. Content and meaning are those of bytecode 8 in ``bytecode.pkl``; only the encoding
-differs.
+know the argument, but were built without flatbuffers. Content and meaning are the same as in bytecode 8 in ``bytecode.pkl``; only the
+encoding differs.
 
 A flatbuffer with the file identifier ``PTMF`` at byte 4. Its schema is torch/csrc/jit/serialization/mobile_bytecode.fbs; the
 numbers of the fields that are read here, as that file counts them from 0 (the vtable has them at 4 + 2 x number):

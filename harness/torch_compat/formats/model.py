@@ -76,7 +76,7 @@ class Producer(NamedTuple):
 
 
 class Facts:
-    """All facts from inspecting an archive, without opinions or policy.
+    """All facts found by inspecting an archive, without opinions or policy.
 
     Attributes:
         path: as it was given.

@@ -1,4 +1,4 @@
-"""torch.save, tar: the form of torch 0.1 before 0.1.10.
+"""torch.save, tar: the format of torch 0.1 before 0.1.10.
 
 A POSIX tar archive of four members, each a sequence of pickles with numbers between them. Written by torch.save before 0.1.10; read by
 torch.load of every release (from 2.6 on only with ``weights_only=False``).

@@ -276,7 +276,7 @@ def _rrelus() -> None:
             self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
             era: str = era,
         ) -> Tensor:  # fmt: skip
-            """The same, with a tensor that keeps the slopes of training."""
+            """Same as ``rrelu``, with a tensor that stores the slopes drawn in training."""
             del noise, generator
             return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
 
@@ -409,7 +409,7 @@ for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
     operator("aten::log_sigmoid_forward", since=_since)(_log_sigmoid_forward)
 
 
-# ---------------------------------------------------------------------------------------------------------- smooth ones
+# --------------------------------------------------------------------------------------------------- smooth activations
 
 
 def gelu_of(x: Array, approximate: str = "none") -> Array:
@@ -493,7 +493,7 @@ def _bounded(x: Array, high: float) -> Array:
 
 @functional("glu")
 def glu(self: Tensor, dim: int = -1) -> Tensor:
-    """One half times the sigmoid of the other half."""
+    """Multiply one half by the sigmoid of the other half."""
     array = floats_only("glu_cpu", self.array)
     if not array.ndim:
         raise fail("glu does not support 0-dimensional tensors")
@@ -554,7 +554,7 @@ _dropouts("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"
 
 @operator("aten::native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:  # noqa: A002
-    """Also returns the mask."""
+    """Apply dropout, and return the mask, too."""
     if not input.array.size:
         return input, Tensor(np.empty_like(input.array))
     if train is False or p == 0:

@@ -304,7 +304,7 @@ def mul_in_place_2_1(self: Tensor, other: Operand) -> Tensor:
     return write(self, _product(self, other) if other.__class__ is Tensor else _mul(*common(self, other)))
 
 
-# ------------------------------------------------------------------------------------------------- signs and other singles
+# --------------------------------------------------------------------------------------------------- other unary operators
 
 
 @functional("neg", "negative", inplace=True, exact=True)
@@ -358,7 +358,7 @@ def positive(self: Tensor) -> Tensor:
     return self
 
 
-# ----------------------------------------------------------------------------------------------------- products and a sum
+# ------------------------------------------------------------------------------------------------ fused products and sums
 
 
 def _addcmul_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:

@@ -77,7 +77,7 @@ def _versions() -> None:
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             del dropout_mask
             if kind and attn_mask is not None and attn_mask.array.dtype == BOOL:
-                # as of 2.1 it is added unchanged: the caller has already converted it to a mask of numbers
+                # since 2.1 it is added unchanged: the caller has already converted it to a mask of numbers
                 attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
             result = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
             return Tensor(result[0]), Tensor(result[1])

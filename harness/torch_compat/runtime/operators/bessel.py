@@ -46,7 +46,7 @@ def _rounded(function: Any, x: Array) -> Array:
     return np.asarray(function(x.astype(FLOAT64))).astype(x.dtype)
 
 
-# ------------------------------------------------------------------------------------------- of the first and second kind
+# -------------------------------------------------------------------------------------------------- first and second kind
 
 
 def _waves(order: int, x: Array, *, second: bool) -> Array:
@@ -67,7 +67,7 @@ ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.68197064212
 
 
 def _first_kind(order: int, x: Array) -> Array:
-    """The function for nonnegative numbers."""
+    """The Bessel function for nonnegative numbers."""
     kind = x.dtype.type
     square = x * x
     low, high = ROOTS[order]
@@ -125,7 +125,7 @@ def special_spherical_bessel_j0(x: Tensor) -> Tensor:
     return Tensor(np.asarray(result).astype(array.dtype))
 
 
-# ----------------------------------------------------------------------------------------------------------- modified ones
+# ------------------------------------------------------------------------------------------------------ modified functions
 
 
 def _series(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -217,7 +217,7 @@ for _order in (0, 1):
         functional(f"special_{_name}")(_modified_k(_name, _order, scales=_scales))
 
 
-# ------------------------------------------------------------------------------------------------------------------- Airy's
+# ------------------------------------------------------------------------------------------------------------ Airy function
 
 NEAR, NOTHING = 2.09, 103.892
 """The bound for using the series, and the bound beyond which the result is zero."""

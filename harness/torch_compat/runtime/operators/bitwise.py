@@ -1,4 +1,4 @@
-"""Bitwise and, or, xor, not, and shifts of integers and bools."""
+"""Bitwise and, or, xor and not, and shifts, for integers and bools."""
 
 from __future__ import annotations
 

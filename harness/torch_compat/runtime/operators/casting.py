@@ -257,13 +257,13 @@ def not_a_leaf(self: Tensor) -> None:
 
 @operator("aten::result_type", gradient=False)
 def result_type(tensor: Any, other: Any) -> int:
-    """The number of the promoted dtype of two operands."""
+    """The promoted dtype of two operands, as the number of a ScalarType."""
     return dtypes.result_type((tensor, other)).code
 
 
 @operator("aten::promote_types", gradient=False)
 def promote_types(type1: Any, type2: Any) -> int:
-    """The number of the promoted dtype of two dtypes."""
+    """The promoted dtype of two dtypes, as the number of a ScalarType."""
     return dtypes.promote(dtypes.as_dtype(type1), dtypes.as_dtype(type2)).code  # type: ignore[arg-type]
 
 

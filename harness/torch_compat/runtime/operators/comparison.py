@@ -155,7 +155,7 @@ _comparison(("gt", "greater"), np.greater, order=True)
 _comparison(("ge", "greater_equal"), np.greater_equal, order=True)
 
 
-# ------------------------------------------------------------------------------------------------------------ what a value is
+# ------------------------------------------------------------------------------------------------------------ tests of values
 
 
 def _test(names: tuple[str, ...], floats: Callable[[Array], Any], whole: bool) -> None:
@@ -359,7 +359,7 @@ def logical_not(self: Tensor) -> Tensor:
     return Tensor(self.array == 0)
 
 
-# ------------------------------------------------------------------------------------------------------- the larger of two
+# ----------------------------------------------------------------------------------------------------- maximum and minimum
 
 
 def larger(x: Array, y: Array, *others: Array) -> Array:

@@ -58,7 +58,7 @@ def getitem_dict(a: dict[Any, Any], key: Any) -> Any:
 
 @operator("aten::select", of="list")
 def select_list(a: list[Any], index: int) -> Any:
-    """a[index], as 1.0 and 1.1 spell it."""
+    """a[index], as named in 1.0 and 1.1."""
     return a[_index(a, index)]
 
 

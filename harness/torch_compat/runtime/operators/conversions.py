@@ -250,7 +250,7 @@ def item_1_8(a: Any) -> Any:
 
 @operator("aten::item", of="any", since="1.9.0")
 def item(a: Any) -> Any:
-    """The same, with the kind of the tensor's dtype."""
+    """The number of a tensor of one element, of the kind of its dtype."""
     return scalar_of(a)
 
 

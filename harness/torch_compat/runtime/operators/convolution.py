@@ -96,7 +96,7 @@ def convolve_transposed(
     x: Array, w: Array, b: Array | None, stride: tuple[int, ...], padding: tuple[int, ...], output_padding: tuple[int, ...],
     dilation: tuple[int, ...], groups: int,
 ) -> Array:  # fmt: skip
-    """``w`` is [channels, outputs / groups, *kernel]; every input adds its share to a window of the output."""
+    """``w`` is [channels, outputs / groups, *kernel]; every input element adds its part to a window of the output."""
     kernel, spatial = w.shape[2:], x.shape[2:]
     n = len(kernel)
     full = tuple(

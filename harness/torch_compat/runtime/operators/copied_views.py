@@ -145,7 +145,7 @@ def embedding_renorm_1_12(self: Tensor, indices: Tensor, max_norm: float, norm_t
 
 @functional("embedding_renorm", since="2.4.0")
 def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """A copy in which rows whose norm is above a limit are scaled down to it."""
+    """A copy where rows with a norm above a limit are scaled down to the limit."""
     return embedding_renorm_(_of_floats(self, indices), indices, max_norm, norm_type)
 
 
@@ -162,6 +162,6 @@ def resize(self: Tensor, size: list[int], *, memory_format: int | None = None, o
 
 @operator("aten::resize_as")
 def resize_as(self: Tensor, the_template: Tensor, *, memory_format: int | None = None, out: Tensor | None = None) -> Tensor:
-    """A copy with the other's shape, and its order in memory where the format is to be preserved."""
+    """A copy with the shape of the other tensor, and with its memory order if the format is preserved."""
     wanted = format_of(the_template.array) if memory_format == PRESERVE else memory_format
     return resize(self, list(the_template.array.shape), memory_format=wanted, out=out)

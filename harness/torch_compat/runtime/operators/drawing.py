@@ -131,7 +131,7 @@ _order("1.0.0", default_type)
 _order("1.9.0", lambda: INT64)
 
 
-# ------------------------------------------------------------------------------------------------------ by probabilities
+# -------------------------------------------------------------------------------------------------- draws by probability
 
 
 def _certain(chances: Array, name: str) -> Array:
@@ -230,7 +230,7 @@ def poisson(self: Tensor, generator: Any = None) -> Tensor:
     return Tensor(np.zeros_like(self.array))
 
 
-# ------------------------------------------------------------------------------------------------- written into tensors
+# --------------------------------------------------------------------------------------------------- in-place operators
 
 
 def _written(name: str, kernel: str | None, check: Callable[..., Any], *eras: tuple[str, bool]) -> None:

@@ -2,7 +2,7 @@
 
 All operands are permuted to a common order of dimensions, with those of the result first, and contracted from left to right. For each pair,
 dimensions that only one operand has are summed first; the rest is a batched matrix product with the common dimensions, those of the left
-and those of the right operand. This determines the memory layout of the result, the summation order, and that a single operand without
+and those of the right operand. This determines the memory layout of the result and the summation order, and a single operand without
 summation gives a view.
 """
 

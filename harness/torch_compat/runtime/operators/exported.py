@@ -42,7 +42,7 @@ def assert_async(self: Tensor, assert_msg: str = "Expected Tensor with single no
 
 @operator("aten::_functional_assert_async", gradient=False)
 def functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """The same in a functionalized program: the token is passed on."""
+    """Same in a functionalized program, which passes the token on."""
     assert_async(self, assert_msg)
     return Tensor(dep_token.array.copy())
 
@@ -133,7 +133,7 @@ def empty_permuted(size: list[int], physical_layout: list[int], *, dtype: Any = 
     return Tensor(laid.transpose(np.argsort(physical_layout)))
 
 
-# ------------------------------------------------------------------------------------------------ forms of other operators
+# --------------------------------------------------------------------------------------------- variants of other operators
 
 
 @operator("aten::_native_batch_norm_legit_no_training")

@@ -77,7 +77,7 @@ def default_type() -> np.dtype[Any]:
 
 
 def kind_of(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
-    """The dtype of the result: that of ``out`` if given, else the named one."""
+    """The dtype of the result: the dtype of ``out`` if given, else the named dtype."""
     return any_dtype(dtype, otherwise) if out is None else out.array.dtype
 
 

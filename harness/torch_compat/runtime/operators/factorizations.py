@@ -349,7 +349,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     return Tensor(np.ascontiguousarray(transposed(result).conj().astype(lu.dtype)))
 
 
-# --------------------------------------------------------------------------------------------------- with a count of failures
+# -------------------------------------------------------------------------------------------------- variants that return info
 
 
 def _unspecified(what: str) -> Unsupported:
