@@ -400,7 +400,7 @@ def istft(
     self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
     normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal whose windows were transformed; each element is weighted by the squares of the windows that contain it."""
+    """The signal whose windows were transformed; each element is divided by the sum of the squares of the windows that contain it."""
     array = self.array
     values = array.astype(np.complex128) if array.dtype.kind == "c" else _complex(array.astype(FLOAT64))
     single = values.ndim == 2
