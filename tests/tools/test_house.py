@@ -22,6 +22,7 @@ PLANTS = {
     "places that look for packaged data": "HERE = '_packaged'\n",
     "circles of imports": "from torch_compat import other\n",
     "names of two classes or more": "class Twice:\n    pass\n",
+    "variables that are not nouns": "def f(texts):\n    return [one for one in texts]\n",
     "files over 600 lines": "x = 1\n" * 601,
     "readers of schemas": "def f(text):\n    return text.split('->')\n",
     "readers of TorchScript text": "import re\nre.compile(r'def (\\w+)')\n",
