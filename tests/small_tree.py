@@ -154,8 +154,8 @@ def _synthetic(source: Path, target: Path, known: Collection[str]) -> list[Synth
 
 def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
     fixtures = tuple(fixture for fixture in manifest.fixtures if fixture.recipe in recipes)
-    not_writable = tuple(writable for writable in manifest.not_writable if writable.recipe in recipes)
-    used = {fixture.writer for fixture in fixtures} | {writable.writer for writable in not_writable}
+    not_writable = tuple(refusal for refusal in manifest.not_writable if refusal.recipe in recipes)
+    used = {fixture.writer for fixture in fixtures} | {refusal.writer for refusal in not_writable}
     writers = {name: identity for name, identity in manifest.writers.items() if name in used}
     return replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable)
 

@@ -300,7 +300,7 @@ def compared(arguments: list[str] | None) -> int:
     for cell in sorted(cells):
         if cell.verdict is not RIGHT or (asked.reasons and cell.text):
             print(f"{cell.verdict} {cell.kind}: {cell.program} of {cell.writer} read by {cell.reader}: {cell.text}")
-    refused = Counter(kinds[writable.recipe] for writable in corpus.not_writable.values() if writable.recipe in only)
+    refused = Counter(kinds[refusal.recipe] for refusal in corpus.not_writable.values() if refusal.recipe in only)
     counts = Counter(kinds[name] for name in {fixture.recipe for fixture in chosen})
     for kind in sorted(counts):
         print(f"{counts[kind]} {kind} programs were written; {refused[kind]} times a writer refused one")

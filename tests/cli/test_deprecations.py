@@ -304,7 +304,7 @@ def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, s
     assert ended.status in {0, 4}
     assert (root / ended.json["written"]).read_text(encoding="utf-8") == ended.json["draft"]
     history = next(item for item in histories(load_policy(root / "policies" / "torch")) if item.deprecation.id == "my-plan")
-    assert not [breach for happened in history.happened for breach in happened.breaches]
+    assert not [breach for occurrence in history.happened for breach in occurrence.breaches]
     assert history.snapshots[-1].verdict in {TimelineState.KEPT, TimelineState.NO_PROMISE}
     judged = ask("deprecations", "--format", "json")
     assert judged.status == 1  # the probe that it names comes next

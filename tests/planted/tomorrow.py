@@ -76,7 +76,7 @@ def tomorrow(
             model,
             release=version,
             fixtures=fixtures,
-            not_writable=tuple(replace(writable, release=version) for writable in model.not_writable),
+            not_writable=tuple(replace(refusal, release=version) for refusal in model.not_writable),
         )
         corpus = replace(corpus, manifests=(*corpus.manifests, manifest))
     (known,) = (reader for reader in evidence.recorded.values() if reader.release == newest)

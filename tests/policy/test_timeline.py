@@ -360,8 +360,8 @@ def test_what_is_known_is_never_forgotten(made: DeprecationHistory) -> None:
     for day in made.changes:
         now = made.at(day)
         assert now.happened[: len(before.happened)] == before.happened or {
-            happened.event.what for happened in before.happened
-        } <= {happened.event.what for happened in now.happened}
+            occurrence.event.what for occurrence in before.happened
+        } <= {occurrence.event.what for occurrence in now.happened}
         assert {(breach.kind, breach.what) for breach in before.breaches} <= {
             (breach.kind, breach.what) for breach in now.breaches
         }

@@ -260,7 +260,7 @@ class World:
     # ---------------------------------------------------------------------------------------------------------- judging
 
     def evidence(self) -> Evidence:
-        versions = sorted({item.release for item in self.fixtures} | {writable.release for writable in self.not_writable})
+        versions = sorted({item.release for item in self.fixtures} | {refusal.release for refusal in self.not_writable})
         manifests = tuple(
             Manifest(
                 version,

@@ -30,6 +30,14 @@ def test_operators_along_a_dimension_refuse_tensors_without_any(name: str) -> No
     assert called(name, ARGUMENTS.get(name, (NUMBER,))) == "raises"
 
 
+@pytest.mark.parametrize("name", ["round", "round_"])
+def test_1_6_alone_rounds_complex_numbers(name: str) -> None:
+    """As 1.6.0 gave it; 1.7.1 to 2.15.0 refuse it."""
+    given = t([1.5 + 2.5j, -2.5 - 0.5j], "complex64")
+    assert called(name, (given,), at="1.6.0") == "complex64[2][(2+2j), (-2-0j)]"
+    assert called(name, (given,), at="1.7.1") == called(name, (given,), at="2.15.0") == "raises"
+
+
 def test_other_tensors_are_not_refused() -> None:
     assert called("floor", (t([1.5]),)) == "float32[1][1.0]"
     assert called("diff", (t([1.5, 2.0]),)) == "float32[1][0.5]"

@@ -183,7 +183,9 @@ def test_values_of_no_program_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_other_results_of_a_program_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = changed(SCRIPT, {member.record: member for member in sample_of(SCRIPT).layout.members}["constants.pkl"].data)
     damaged = fault(SCRIPT, data, frozenset({"constants.pkl"}))
-    assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == HARMLESS  # the results to compare with are computed once
+    assert (
+        judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == HARMLESS
+    )  # the results to compare with are computed once
     assert judge(damaged, tmp_path).outcome == RIGHT
     monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: 1))
     assert judge(damaged, tmp_path).outcome == UNNOTICED

@@ -593,7 +593,7 @@ def tar(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
     if rng.random() < 0.4:
         return _tar_header(rng, sample)
     with tarfile.open(fileobj=io.BytesIO(sample.raw)) as archive:
-        members = [(getmember, (archive.extractfile(getmember) or io.BytesIO()).read()) for getmember in archive.getmembers()]
+        members = [(entry, (archive.extractfile(entry) or io.BytesIO()).read()) for entry in archive.getmembers()]
     at = rng.randrange(len(members))
     member, data = members[at]
     what = rng.choice(["changed"] * 8 + ["dropped", "doubled", "exchanged"])

@@ -1,7 +1,7 @@
 """Finds variables in TorchScript source to which the two branches of an ``if`` assign values of types that have no common type.
 
-Functions that return one of several types (``Union``) before their end are written so, by every release, without a type beside the
-variables. The compiler refuses the source where it reads such a variable, and no release loads its own archive::
+Functions that return values of different types (``Union``) at two places or more before their end are written this way by every release,
+without types for the variables. The compiler refuses the source where it reads such a variable, and no release loads its own archive::
 
     if torch.eq(n, 0):
       _1, _2 = True, 5
@@ -9,7 +9,8 @@ variables. The compiler refuses the source where it reads such a variable, and n
       _1, _2 = False, "text"
     _3 : Union[int, str] = _2   # Type mismatch: _2 is set to type int in the true branch and type str in the false branch
 
-Only values whose types are evident count: constants, variables of these types, and what is declared.
+Only values whose types are evident count: constants, variables of these types, and declared values. The results of operators are not
+followed, so some refused functions are not found; a function that loads is never taken for a refused one.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _entry(
             messages, key=lambda findings: sum(item.verdict == FAULT for item in findings)
         )  # one schema that fits is enough
     if entry.relies_on_decomposition and not manifest.fallback:
-        yield from (finding(*decompos) for decompos in _decomposes(manifest, entry, release, recorded))
+        yield from (finding(*part) for part in _decomposes(manifest, entry, release, recorded))
 
 
 def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:

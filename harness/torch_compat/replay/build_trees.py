@@ -164,7 +164,7 @@ def _together(known: Iterable[Manifest], more: Iterable[Manifest]) -> tuple[Mani
                 fixtures=(*there.fixtures, *(fixture for fixture in manifest.fixtures if fixture.recipe not in recipes)),
                 not_writable=(
                     *there.not_writable,
-                    *(writable for writable in manifest.not_writable if writable.recipe not in recipes),
+                    *(refusal for refusal in manifest.not_writable if refusal.recipe not in recipes),
                 ),
             )
         results[manifest.release] = manifest

@@ -346,7 +346,7 @@ def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
             replace(
                 manifest,
                 fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.recipe in recipes),
-                not_writable=tuple(writable for writable in manifest.not_writable if writable.recipe in recipes),
+                not_writable=tuple(refusal for refusal in manifest.not_writable if refusal.recipe in recipes),
             )
             for manifest in own.manifests
         ),

@@ -185,7 +185,7 @@ def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
     return replace(
         manifest,
         fixtures=tuple(fixture for fixture in manifest.fixtures if fixture.recipe in names),
-        not_writable=tuple(writable for writable in manifest.not_writable if writable.recipe in names),
+        not_writable=tuple(refusal for refusal in manifest.not_writable if refusal.recipe in names),
     )
 
 

@@ -256,12 +256,8 @@ def drawn(value: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
 
     The sample is the facts with the lowest digests of the seed and their names, so an added fact replaces at most one.
     """
-    few = [
-        DrawnFact(backtested.release, fact) for backtested in value if len(backtested.facts) < FEW for fact in backtested.facts
-    ]
-    rest = [
-        DrawnFact(backtested.release, fact) for backtested in value if len(backtested.facts) >= FEW for fact in backtested.facts
-    ]
+    few = [DrawnFact(backtest.release, fact) for backtest in value if len(backtest.facts) < FEW for fact in backtest.facts]
+    rest = [DrawnFact(backtest.release, fact) for backtest in value if len(backtest.facts) >= FEW for fact in backtest.facts]
     rest.sort(key=lambda item: hashlib.sha256(json.dumps([SEED, *item.key]).encode()).digest())
     some = [*few, *rest[: max(0, LABELS - len(few))]]
     Random(SEED).shuffle(some)  # noqa: S311 - so that the order of releases does not suggest an answer
@@ -287,11 +283,11 @@ def held(value: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
     asked = len(messages.keys() & wanted)
     if len(noise) * MOST_IN_ALL > asked:
         broken.append(f"{len(noise)} of {asked} labeled facts are noise, expected at most one in {MOST_IN_ALL}")
-    for backtested in value:
-        mine = [key for key in noise if key[0] == backtested.release]
-        if len(backtested.facts) < FEW and len(mine) > MOST_OF_FEW:
+    for backtest in value:
+        mine = [key for key in noise if key[0] == backtest.release]
+        if len(backtest.facts) < FEW and len(mine) > MOST_OF_FEW:
             broken.append(
-                f"{len(mine)} of the {len(backtested.facts)} facts of {backtested.release} are noise, expected at most {MOST_OF_FEW}"
+                f"{len(mine)} of the {len(backtest.facts)} facts of {backtest.release} are noise, expected at most {MOST_OF_FEW}"
             )
     return broken, odd
 
@@ -321,22 +317,22 @@ def backtest_md(value: Sequence[Backtested], hand: BacktestNotes) -> str:
         "| release | compared with | day | cells | new | breaks a promise | fixed | noise, of labeled | known today, not reported |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for backtested in value:
-        mine = [label for label in hand.labels if label.release == backtested.release]
+    for backtest in value:
+        mine = [label for label in hand.labels if label.release == backtest.release]
         noise = f"{sum(label.says == 'noise' for label in mine)} of {len(mine)}" if mine else "-"
-        grave = sum(fact.policy == "breaks" for fact in backtested.facts)
+        grave = sum(fact.policy == "breaks" for fact in backtest.facts)
         lines.append(
-            f"| [{backtested.release}](#{backtested.release.replace('.', '')}) | {backtested.base} | {backtested.day} | {backtested.cells} | {len(backtested.facts)} | {grave} | {backtested.mended} "
-            f"| {noise} | {len(backtested.unnamed)} |"
+            f"| [{backtest.release}](#{backtest.release.replace('.', '')}) | {backtest.base} | {backtest.day} | {backtest.cells} | {len(backtest.facts)} | {grave} | {backtest.mended} "
+            f"| {noise} | {len(backtest.unnamed)} |"
         )
-    for backtested in value:
-        lines += ["", section(backtested, hand).rstrip("\n")]
+    for backtest in value:
+        lines += ["", section(backtest, hand).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
 def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
     wanted = drawn(value)
-    few = sum(len(backtested.facts) < FEW for backtested in value)
+    few = sum(len(backtest.facts) < FEW for backtest in value)
     yield f"Total: {total} facts from {len(value)} releases, {few} of which have fewer than {FEW}."
     if not hand.labels:
         yield (
@@ -351,27 +347,27 @@ def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str],
         yield f"The labels do not match the facts: {len(odd)} facts, such as {odd[0]}."
 
 
-def section(backtested: Backtested, hand: BacktestNotes) -> str:
+def section(backtest: Backtested, hand: BacktestNotes) -> str:
     """The section of the report about one release."""
-    labels = {label.fact: label for label in hand.labels if label.release == backtested.release}
+    labels = {label.fact: label for label in hand.labels if label.release == backtest.release}
     fates: dict[str, list[Fate]] = {}
     for fate in hand.fates:
-        if fate.release == backtested.release:
+        if fate.release == backtest.release:
             fates.setdefault(fate.fact, []).append(fate)
-    counts = f"{backtested.mended} fixed, {backtested.known} cells already known, {backtested.reworded} reworded errors, {backtested.unasked} not checked"
+    counts = f"{backtest.mended} fixed, {backtest.known} cells already known, {backtest.reworded} reworded errors, {backtest.unasked} not checked"
     lines = [
-        f"## {backtested.release}",
+        f"## {backtest.release}",
         "",
-        f"{backtested.name} compared with {backtested.base}: {len(backtested.facts)} new; {counts}.",
+        f"{backtest.name} compared with {backtest.base}: {len(backtest.facts)} new; {counts}.",
     ]
-    if backtested.unnamed:
-        lines += ["", f"Known today, not reported: {', '.join(backtested.unnamed)}."]
-    if backtested.facts:
+    if backtest.unnamed:
+        lines += ["", f"Known today, not reported: {', '.join(backtest.unnamed)}."]
+    if backtest.facts:
         lines += ["", "| new | fact | policy | witness | cells | label | outcome |", "|---|---|---|---|---:|---|---|"]
-    for fact in backtested.facts:
+    for fact in backtest.facts:
         label = labels.get(fact.id)
         became = [f"{fate.done}: {_cell(fate.text)} ([source]({fate.source}))" for fate in fates.get(fact.id, ())]
-        if gone := backtested.gone.get(fact.id):
+        if gone := backtest.gone.get(fact.id):
             became.append(f"gone when written again with {gone}")
         lines.append(
             f"| {WHATS.get(fact.what, fact.what)} | {_cell(fact.cause)} | {fact.policy} | `{fact.witness}` | {fact.count} "
@@ -394,7 +390,7 @@ def _cell(text: str) -> str:
 
 def drawn_md(value: Sequence[Backtested]) -> str:
     """The facts to be labeled, with everything needed for that, and without any verdict of the classifier."""
-    bases = {backtested.release: backtested for backtested in value}
+    bases = {backtest.release: backtest for backtest in value}
     lines = [
         "# Facts to label",
         "",

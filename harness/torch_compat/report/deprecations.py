@@ -61,7 +61,7 @@ def deprecations_md(rows: Sequence[TimelineRow]) -> str:
     ]
     for row in rows:
         deprecation = row.history.deprecation
-        events = ", ".join(f"{happened.event.what} {happened.event.release}" for happened in row.snapshot.happened)
+        events = ", ".join(f"{occurrence.event.what} {occurrence.event.release}" for occurrence in row.snapshot.happened)
         lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
     for title, promised in (("Broken timelines", True), ("Deviations from the policy before it was in force", False)):
         messages = list(_said(rows, promised=promised))

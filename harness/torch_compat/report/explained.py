@@ -188,13 +188,13 @@ def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
     says = {key: value for key, value in _says(deprecation).items() if key != "events"}
     says["events"] = [
         {
-            "what": happened.event.what,
-            "release": happened.point.release,
-            "day": happened.point.day.isoformat(),
-            "nightly": happened.event.nightly.isoformat() if happened.event.nightly else None,
-            "allowed": earliest_text(happened.earliest) if happened.earliest else None,
+            "what": occurrence.event.what,
+            "release": occurrence.point.release,
+            "day": occurrence.point.day.isoformat(),
+            "nightly": occurrence.event.nightly.isoformat() if occurrence.event.nightly else None,
+            "allowed": earliest_text(occurrence.earliest) if occurrence.earliest else None,
         }
-        for happened in history.happened
+        for occurrence in history.happened
     ]
     says["timeline"] = f"{timeline.asks} ({timeline.source})"
     says["state"], says["verdict"] = snapshot.state, str(snapshot.verdict)

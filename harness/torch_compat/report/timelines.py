@@ -100,7 +100,8 @@ def _events_json(row: TimelineRow) -> list[dict[str, Any]]:
     snapshot, axis = row.snapshot, row.history.axis
     order = list(axis.points)
     results = [
-        (order.index(happened.event.release), 0, _event_json(happened)) for happened in (*snapshot.happened, *snapshot.planned)
+        (order.index(occurrence.event.release), 0, _event_json(occurrence))
+        for occurrence in (*snapshot.happened, *snapshot.planned)
     ]
     for doc in row.history.deprecation.docs:
         point = axis[doc.release]
@@ -116,15 +117,15 @@ def _events_json(row: TimelineRow) -> list[dict[str, Any]]:
     return [event for _, _, event in sorted(results, key=lambda item: item[:2])]
 
 
-def _event_json(happened: Happened) -> dict[str, Any]:
+def _event_json(occurrence: Happened) -> dict[str, Any]:
     return {
-        "what": happened.event.what,
-        "release": happened.event.release,
-        "day": happened.point.day.isoformat(),
-        "nightly": happened.event.nightly.isoformat() if happened.event.nightly else None,
-        "planned": happened.point.planned,
-        "earliest": _earliest_json(happened.earliest) if happened.earliest else None,
-        "breaches": [_breach_json(breach) for breach in happened.breaches],
+        "what": occurrence.event.what,
+        "release": occurrence.event.release,
+        "day": occurrence.point.day.isoformat(),
+        "nightly": occurrence.event.nightly.isoformat() if occurrence.event.nightly else None,
+        "planned": occurrence.point.planned,
+        "earliest": _earliest_json(occurrence.earliest) if occurrence.earliest else None,
+        "breaches": [_breach_json(breach) for breach in occurrence.breaches],
     }
 
 
@@ -205,9 +206,9 @@ def _due(row: TimelineRow) -> Iterator[tuple[dt.date, str, str, str]]:
             yield following.earliest.nightly, name, f"may {what} on nightlies", ""
     if snapshot.due is not None and not any(breach.kind == "too-long" for breach in snapshot.breaches):
         yield snapshot.due.day, name, "must be removed, as announced", snapshot.due.release
-    for happened in row.history.happened:
-        if happened.point.day > snapshot.day or happened.point.planned:
-            yield happened.point.day, name, f"is planned to {step_text([happened.event.what])}", happened.point.release
+    for occurrence in row.history.happened:
+        if occurrence.point.day > snapshot.day or occurrence.point.planned:
+            yield occurrence.point.day, name, f"is planned to {step_text([occurrence.event.what])}", occurrence.point.release
 
 
 # --------------------------------------------------------------------------------------------------------- for a person
@@ -259,10 +260,12 @@ def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bo
         head += f"; may {step_text(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
     paragraph(console, head)
     if full:
-        for happened in (*snapshot.happened, *snapshot.planned):
-            nightly = f", nightly of {happened.event.nightly}" if happened.event.nightly else ""
-            note = " (planned)" if happened.point.planned else ""
-            paragraph(console, f"    {happened.point.day}  {happened.event.what} in {happened.point.release}{nightly}{note}")
+        for occurrence in (*snapshot.happened, *snapshot.planned):
+            nightly = f", nightly of {occurrence.event.nightly}" if occurrence.event.nightly else ""
+            note = " (planned)" if occurrence.point.planned else ""
+            paragraph(
+                console, f"    {occurrence.point.day}  {occurrence.event.what} in {occurrence.point.release}{nightly}{note}"
+            )
     for breach in snapshot.breaches:
         if breach.promised or full:
             known = finding_of(deprecation.id, breach) in waived

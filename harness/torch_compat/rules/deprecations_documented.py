@@ -36,18 +36,18 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every step that was taken by the given day and must be documented."""
     for history in histories(evidence.policy):
         deprecation, points = history.deprecation, list(history.axis.points)
-        for happened in history.at(evidence.as_of).happened:
-            step = history.timeline.step(happened.event.what)
+        for occurrence in history.at(evidence.as_of).happened:
+            step = history.timeline.step(occurrence.event.what)
             if step is None or not step.documented:
                 continue
-            subject, release = f"{deprecation.id}/{happened.event.what}", happened.point.release
+            subject, release = f"{deprecation.id}/{occurrence.event.what}", occurrence.point.release
             message = statement_of(deprecation, points, release)
             if message is not None and message.holds is not None:
                 yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
-            elif happened.point.day < history.in_force:
+            elif occurrence.point.day < history.in_force:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=release)
             else:
-                text = f"{deprecation.subject}: {happened.event.what} in {release}, but the documentation of that release does not say so"
+                text = f"{deprecation.subject}: {occurrence.event.what} in {release}, but the documentation of that release does not say so"
                 cause = Cause("undocumented", subject, text)
                 reproduce = f"torch-compat explain {deprecation.id}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=release, at=release, reproduce=reproduce)

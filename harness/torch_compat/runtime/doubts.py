@@ -133,9 +133,9 @@ class Doubts:
         group.nodes = nodes
         group.made = results
         before = [] if name in APART else [item for _, item in doubted if item is not None]
-        for differentiated in {id(item): item for item in before}.values():
-            group.nodes += differentiated.nodes
-            group.made = [*differentiated.made, *group.made]
+        for joined in {id(item): item for item in before}.values():
+            group.nodes += joined.nodes
+            group.made = [*joined.made, *group.made]
         whole = group.nodes >= ENOUGH and not (name == "cat" and any(item.dtype.category < FLOATING for item in tensors))
         for tensor in group.made:
             if whole and tensor.dtype.category >= FLOATING:

@@ -12,56 +12,20 @@ if TYPE_CHECKING:
 
 __all__ = ["refusing_kinds"]
 
-REAL: frozenset[str] = frozenset(
-    [
-        "floor",
-        "ceil",
-        "round",
-        "trunc",
-        "fix",
-        "frac",
-        "frexp",
-        "signbit",
-        "atan2",
-        "arctan2",
-        "hypot",
-        "nextafter",
-        "fft_rfft",
-        "fft_rfft2",
-        "fft_rfftn",
-        "fft_ihfft",
-        "_unique",
-        "_unique2",
-    ]
-)
-"""Operators on real numbers only."""
-DIMENSIONED: frozenset[str] = frozenset(
-    [
-        "diag_embed",
-        "diff",
-        "trapz",
-        "trapezoid",
-        "unflatten",
-        "slice_scatter",
-        "linalg_cross",
-        "cross_entropy_loss",
-        "local_response_norm",
-        "nuclear_norm",
-        "fft_fft",
-        "fft_ifft",
-        "fft_rfft",
-        "fft_irfft",
-        "fft_hfft",
-        "fft_ihfft",
-        "fft_rfftn",
-        "fft_irfftn",
-    ]
-)
-"""Operators whose first tensor has a dimension."""
+REAL = frozenset({
+    "floor", "ceil", "trunc", "fix", "frac", "frexp", "signbit", "atan2", "arctan2", "hypot", "nextafter", "fft_rfft", "fft_rfft2", "fft_rfftn",
+    "fft_ihfft", "_unique", "_unique2",
+})  # fmt: skip
+"""Operators on real numbers only; not ``round``, which 1.6 computes for complex numbers."""
+DIMENSIONED = frozenset({
+    "diag_embed", "diff", "trapz", "trapezoid", "unflatten", "slice_scatter", "linalg_cross", "cross_entropy_loss", "local_response_norm",
+    "nuclear_norm", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_rfftn", "fft_irfftn",
+})  # fmt: skip
+"""Operators that refuse a tensor without dimensions as their first argument."""
 
 
 def refusing_kinds(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap an operator of these to refuse such tensors; return any other operator unchanged."""
+    """Wrap an operator of :data:`REAL` or :data:`DIMENSIONED` so that it refuses such tensors; return any other operator unchanged."""
     short = name.removeprefix("aten::")
     bare = short.removesuffix("_")
     real, dimensioned = short in REAL or bare in REAL, short in DIMENSIONED

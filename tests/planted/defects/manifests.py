@@ -201,7 +201,7 @@ def manifest_of_a_lying_writer(tree: Tree, random: Random) -> str:
     identity = {**identity, "torch": "9.9.9"}
     name = tree.identity_digest(identity)
     fixtures = tuple(replace(fixture, writer=name) for fixture in manifest.fixtures)
-    not_writable = tuple(replace(writable, writer=name) for writable in manifest.not_writable)
+    not_writable = tuple(replace(refusal, writer=name) for refusal in manifest.not_writable)
     lying = replace(manifest, writers={name: identity}, fixtures=fixtures, not_writable=not_writable)
     write_manifest(folder / MANIFEST, lying)
     return f"does not match the identity of the writer {name}"

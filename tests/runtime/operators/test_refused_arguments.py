@@ -74,3 +74,10 @@ def test_arguments_that_releases_refuse(
     for horizon in computed:
         with np.errstate(all="ignore"):
             assert isinstance(resolve(f"aten::{name}", Release(horizon))(*args(), **keywords), Tensor)
+
+
+def test_the_ends_of_a_range_are_named_with_the_operator() -> None:
+    """The message of 2.1.2 and newer."""
+    for name in ("linspace", "logspace"):
+        with pytest.raises(Raised, match=rf"^{name} only .* got start with 1 dimension\(s\) and end with 0 dimension\(s\)"):
+            resolve(f"aten::{name}", Release("2.15.0"))(ones(1), ones(), 3)

@@ -292,18 +292,20 @@ def spans(row: TimelineRow, as_of: dt.date) -> Iterator[TimelineSpan]:
     snapshot = row.snapshot
     unclear = str(row.verdict) in {"cannot-tell", "no-promise"}
     began: Happened | None = None
-    for happened in snapshot.happened:
-        what = happened.event.what
+    for occurrence in snapshot.happened:
+        what = occurrence.event.what
         if what in ENDS:
-            broken = any(breach.promised for breach in happened.breaches)
+            broken = any(breach.promised for breach in occurrence.breaches)
             if began is not None:
-                text = f"{began.event.what} from {began.point.release} to {happened.point.release}"
-                yield TimelineSpan(began.point.day, happened.point.day, _kind(broken=broken, unclear=unclear), text)
-            text = "; ".join([f"{what} in {happened.point.release}", *(breach.text for breach in happened.breaches)])
-            yield TimelineSpan(happened.point.day, happened.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
-            began = happened if what == "error" else None
+                text = f"{began.event.what} from {began.point.release} to {occurrence.point.release}"
+                yield TimelineSpan(began.point.day, occurrence.point.day, _kind(broken=broken, unclear=unclear), text)
+            text = "; ".join([f"{what} in {occurrence.point.release}", *(breach.text for breach in occurrence.breaches)])
+            yield TimelineSpan(
+                occurrence.point.day, occurrence.point.day, _kind(broken=broken, unclear=unclear), text, point=True
+            )
+            began = occurrence if what == "error" else None
         elif what == "warned" and began is None:
-            began = happened
+            began = occurrence
     if began is not None:
         does = "raises an error" if began.event.what == "error" else "warns"
         yield TimelineSpan(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} since {began.point.release}")
@@ -378,7 +380,9 @@ def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, place
         tag("span", class_=f"{span.kind}{' end' if span.point else ''}", title=span.text, style=_place(span, days))
         for span in drawn
     ]
-    events = ", ".join(f"{happened.event.what} {happened.point.release}" for happened in row.snapshot.happened) or "not started"
+    events = (
+        ", ".join(f"{occurrence.event.what} {occurrence.point.release}" for occurrence in row.snapshot.happened) or "not started"
+    )
     return tag(
         "tr",
         tag("th", tag("a", name, href=places.timelines[name]), scope="row"),

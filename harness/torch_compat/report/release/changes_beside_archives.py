@@ -154,9 +154,9 @@ def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Every event of every deprecation: according to its file, and to the observed behavior of releases."""
     for history in histories(evidence.policy):
         states = {release: item.state for release, item in seen(evidence, history.deprecation).items()}
-        for happened in history.happened:
-            if not happened.point.planned:
-                yield _event(evidence, history, happened, states)
+        for occurrence in history.happened:
+            if not occurrence.point.planned:
+                yield _event(evidence, history, occurrence, states)
         due = history.snapshots[-1].due
         late = [breach for breach in history.snapshots[-1].breaches if breach.kind == "too-long"]
         if due is not None and not due.planned and late:
@@ -172,12 +172,12 @@ def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
             )
 
 
-def _event(evidence: Evidence, history: DeprecationHistory, happened: Happened, states: Mapping[str, State]) -> FactRecord:
-    deprecation, what, release = history.deprecation, happened.event.what, happened.point.release
-    late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in happened.breaches]
-    kept = "as the timeline allows" if happened.earliest is not None and not happened.breaches else ""
+def _event(evidence: Evidence, history: DeprecationHistory, occurrence: Happened, states: Mapping[str, State]) -> FactRecord:
+    deprecation, what, release = history.deprecation, occurrence.event.what, occurrence.point.release
+    late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in occurrence.breaches]
+    kept = "as the timeline allows" if occurrence.earliest is not None and not occurrence.breaches else ""
     first = next((other.event for other in history.happened if other.event.what in ENDS), None)
-    linked = (f"waiver:{name}" for name in deprecation.waivers) if happened.event is first else ()
+    linked = (f"waiver:{name}" for name in deprecation.waivers) if occurrence.event is first else ()
     return FactRecord(
         names=(f"deprecation:{deprecation.id}/{what}@{release}", f"deprecation:{deprecation.id}@{release}", *linked),
         section=Section.DEPRECATIONS,

@@ -220,7 +220,7 @@ def _running(evidence: Evidence, release: str) -> Iterator[Running]:
         snapshot = history.at(day)
         if snapshot.state != "warned":
             continue
-        began = next(happened.point.release for happened in snapshot.happened if happened.event.what == "warned")
+        began = next(occurrence.point.release for occurrence in snapshot.happened if occurrence.event.what == "warned")
         due = snapshot.due.release if snapshot.due else ""
         yield Running(history.deprecation.id, history.deprecation.subject, began, due, snapshot.overdue)
 

@@ -1,4 +1,4 @@
-"""The summation order of float32 convolutions in each release, measured on a processor of Intel with ``DNNL_MAX_CPU_ISA=AVX2``.
+"""The summation order of float32 convolutions in each release, measured on an Intel processor with ``DNNL_MAX_CPU_ISA=AVX2``.
 
 Up to 1.6 oneDNN computes all convolutions. As of 1.7 it computes those with several images, groups, large kernels or large images; PyTorch
 uses a matrix product for the rest: the weight times the windows as columns, plus the bias

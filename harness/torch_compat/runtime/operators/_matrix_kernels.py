@@ -1,13 +1,13 @@
 """The order in which MKL sums float32 products of matrices and vectors, revealed by summands that absorb all others.
 
-Measured on a processor of Intel with ``MKL_CBWR=AVX2`` and one thread, which is what every reader of this repository sets; MKL promises
-these bits only for processors of Intel, and others differ in the last places. There are four periods: up to 1.6, 1.7 to 1.13, 2.0 to 2.4,
-and 2.5 and newer. In all of them but the second:
+Measured on an Intel processor with ``MKL_CBWR=AVX2`` and one thread, which is what every reader of this repository sets; MKL promises
+these bits only for Intel processors, and others differ in the last places. There are four periods: up to 1.6, 1.7 to 1.13, 2.0 to 2.4,
+and 2.5 and newer. In all periods except the second:
 
 * Rows of the result are computed in blocks of six, and columns in blocks of sixteen. Four or more rows by nine or more columns are added
-  one product after the other with fused multiply-add. Otherwise even and odd products are summed apart, unfused for one or two rows.
+  one product after the other with fused multiply-add. Otherwise even and odd products are summed separately, unfused for one or two rows.
 * A row of a matrix times a vector is summed in the eight lanes of vectors, and a column times a number is added to the result.
-* As of 2.0, results of two or three columns with fewer than 32 elements, whose second matrix is transposed, have a kernel of their own.
+* As of 2.0, results of two or three columns with fewer than 32 elements, whose second matrix is transposed, use a separate kernel.
 
 From 1.7 to 1.13 products are fused and added one after the other, except for vectors and for a transposed second matrix with few columns.
 """

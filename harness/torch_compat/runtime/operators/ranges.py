@@ -266,7 +266,7 @@ def _linspaces() -> None:
             kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
             if era <= 0 and kind.kind in "iu":
                 raise fail(f"_th_linspace is not implemented for type {kind}")
-            first, last = _number(start), _number(end)
+            first, last = _ends("linspace", start, end)
             # 1.0 refuses a single point, unless both ends are equal.
             array = spaced(first, last, _steps(steps, single=era >= 0 or first == last), kind, era=max(era, 0))
             return _filled(array, out)
@@ -274,14 +274,20 @@ def _linspaces() -> None:
         operator("aten::linspace", since=since, gradient=False)(call)
 
 
-def _number(value: Any) -> Scalar:
-    if value.__class__ is not Tensor:
-        return value  # type: ignore[no-any-return]
-    if value.array.ndim:
+def _ends(name: str, start: Any, end: Any) -> tuple[Scalar, Scalar]:
+    """The ends of a range as numbers; they may be tensors without dimensions.
+
+    Raises:
+        Raised: an end is a tensor with dimensions.
+    """
+    ranks = [value.array.ndim if value.__class__ is Tensor else 0 for value in (start, end)]
+    if any(ranks):
         raise fail(
-            f"linspace only supports 0-dimensional start and end tensors, but got a tensor with {value.array.ndim} dimension(s)."
+            f"{name} only supports 0-dimensional start and end tensors, but got start with {ranks[0]} dimension(s) and end with {ranks[1]} "
+            "dimension(s)."
         )
-    return value.item()  # type: ignore[no-any-return]
+    first, last = (value.item() if value.__class__ is Tensor else value for value in (start, end))
+    return first, last
 
 
 HALVED = 3
@@ -367,7 +373,7 @@ def _logspaces() -> None:
             check_options(options)
             _need_steps(steps, since)
             kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
-            array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
+            array = _log_spaced(*_ends("logspace", start, end), _steps(steps), base, kind, era=era)
             return _filled(array, out)
 
         operator("aten::logspace", since=since, gradient=False)(call)
