@@ -111,5 +111,37 @@ def test_other_functions_are_not(body: str) -> None:
     assert not refused(body)
 
 
+OF_STRINGS = ('torch.upper("a")', 'torch.format("{}", n)', 'torch.add("a", "b")', "str(n)")
+OF_TENSORS = (
+    "torch.relu(x)",
+    "torch.mul(n, x)",
+    "torch.sum(x)",
+    "torch.max(x, x)",
+    "torch.ones([2])",
+    "torch.where(torch.gt(x, 0), x, x)",
+)
+OF_FLOATS = ("torch.div(n, 2)", "float(n)", "torch.mul(n, 0.5)", "torch.pow(1.5, n)")
+OF_BOOLS = ("torch.gt(n, 3)", "torch.__not__(torch.gt(n, 3))", 'torch.eq("a", "b")', "bool(n)")
+OF_INTS = (
+    "torch.len([n])",
+    "torch.size(x, 0)",
+    "torch.floordiv(n, 2)",
+    "torch.max(n, 3)",
+    'ord("a")',
+    "torch.dim(x)",
+    "torch.floor(1.5)",
+)
+
+
+@pytest.mark.parametrize("result", [*OF_STRINGS, *OF_TENSORS, *OF_FLOATS, *OF_BOOLS])
+def test_results_of_operators_have_types(result: str) -> None:
+    assert refused(IN_A_LOOP.format(second=result))
+
+
+@pytest.mark.parametrize("result", [*OF_INTS, "torch.sum([n, n])", "torch.max([n, n])", "torch.item(x)", "torch.max(x, 0)"])
+def test_ints_and_unknown_results_are_not_refused(result: str) -> None:
+    assert not refused(IN_A_LOOP.format(second=result).replace("uninitialized(str)", "uninitialized(int)"))
+
+
 def test_source_that_is_not_parsed_is_left_to_the_reader() -> None:
     assert not with_unlike_branches("def f(x: Tensor:\n  return uninitialized(Union[int, str])\n")

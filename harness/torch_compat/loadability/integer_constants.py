@@ -15,10 +15,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torch_compat.loadability.operator_results import BOOL, CONVERSIONS, FLOAT, INT, NUMBERS, STR, result_of
 from torch_compat.torchscript.parser import MOST_PARSED, dotted, memory_needed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from torch_compat.loadability.operator_results import Type
 
 __all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "prefix_of", "too_large"]
 
@@ -28,22 +31,12 @@ MIXED = "mixed-items"
 """A list or dict literal contains ints and floats, and its type is not given."""
 DIGITS = re.compile(r"\d{11}")  # a cheap test, at a third of the cost for megabytes of source without any
 CONSTANT = re.compile(r"(?<![\w.])\d{11,17}(?![\w.])")
-Type = tuple["str | Type | None", ...]
-"""A head and its arguments: ``("List", ("int",))``. None if the type is unknown."""
-INT, FLOAT, BOOL, TENSOR, NONE, STR = ("int",), ("float",), ("bool",), ("Tensor",), ("None",), ("str",)
-NUMBERS = (INT, FLOAT)
+NONE = ("None",)
 MISMATCH = ("mismatch",)  # of a variable with different types in two branches: an error if it is used
 UNION = ("Union",)
 LITERALS = {int: INT, float: FLOAT, bool: BOOL, str: STR, type(None): NONE}
-EITHER = frozenset({"add", "sub", "mul", "floordiv", "remainder", "max", "min", "neg", "abs"})
-"""Operators that return an int for ints, and a float if one argument is a float."""
-FLOATS = frozenset({"div", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh"})
-"""Operators that return a float for numbers."""
-BOOLS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "__not__", "__is__", "__isnot__", "__contains__"})
-INTS = frozenset({"len", "dim", "numel", "size", "ord", "floor", "ceil"})
 ITEM = {"append": (1, None), "insert": (2, None), "_set_item": (2, 1)}
 """Operators that insert into a list or a dict: the index of the inserted argument, and for a dict also that of the key."""
-CONVERSIONS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT}
 
 
 def has_whole_constant(code: str) -> bool:
@@ -430,13 +423,4 @@ class _Function:
                 if of[0] == "Dict" and key is not None and len(of) == 3 and not fits(types[key], of[1]):  # type: ignore[arg-type]
                     self._program.meet(WHOLE)
             return of
-        numbers = bool(types) and all(type_ in NUMBERS for type_ in types)
-        if name in EITHER:
-            return (FLOAT if FLOAT in types else INT) if numbers else None
-        if name in FLOATS:
-            return FLOAT if numbers else None
-        if name in BOOLS:
-            return BOOL if numbers else None
-        if name in INTS:
-            return INT if numbers or name in {"len", "dim", "numel"} else None
-        return None
+        return result_of(name, types)

@@ -9,15 +9,21 @@ without types for the variables. The compiler refuses the source where it reads 
       _1, _2 = False, "text"
     _3 : Union[int, str] = _2   # Type mismatch: _2 is set to type int in the true branch and type str in the false branch
 
-Only values whose types are evident count: constants, variables of these types, and declared values. The results of operators are not
-followed, so some refused functions are not found; a function that loads is never taken for a refused one.
+Only values whose types are evident count: constants, variables of these types, declared values, and the results of operators in
+:mod:`torch_compat.loadability.operator_results`. The results of other calls and attributes are not followed, so some refused functions are
+not found; a function that loads is never taken for a refused one.
 """
 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
+from torch_compat.loadability.operator_results import CONVERSIONS, result_of
 from torch_compat.torchscript.parser import MOST_PARSED, NO_SOURCE, dotted, memory_needed, parse
+
+if TYPE_CHECKING:
+    from torch_compat.loadability.operator_results import Type
 
 __all__ = ["UNLIKE", "may_differ", "with_unlike_branches"]
 
@@ -130,11 +136,18 @@ class _Branches:
             return types.get(node.id, UNKNOWN)
         if isinstance(node, ast.Call):
             name = dotted(node.func)
-            if name == "torch.tensor":
-                return "Tensor"
             if name == "uninitialized" and node.args:
                 kind = _declared(node.args[0])
                 return f"unset {kind}"
             if name in DECLARING and node.args:
                 return _declared(node.args[0])
+            if name in CONVERSIONS:
+                return CONVERSIONS[name][0]
+            if name.startswith("torch."):
+                result = result_of(name.removeprefix("torch."), [self._argument(item, types) for item in node.args])
+                return str(result[0]) if result is not None else UNKNOWN
         return UNKNOWN
+
+    def _argument(self, node: ast.expr, types: Types) -> Type | None:
+        kind = self._type(node, types)
+        return (kind,) if kind in SIMPLE else None
