@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_compat.policy.positions import line_of, scan
+from torch_compat.policy.positions import Positions, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,10 +100,10 @@ def test_an_empty_document_has_no_positions() -> None:
 
 
 def test_a_missing_key_is_where_its_table_is() -> None:
-    lines = scan(DOCUMENT)
-    assert line_of(lines, ("release", 1, "version")) == 24
-    assert line_of(lines, ("release", 0, "pythons", 7)) == 12
-    assert line_of(lines, ("nothing",)) == 1
+    positions = Positions(DOCUMENT)
+    assert positions.line_of(("release", 1, "version")) == 24
+    assert positions.line_of(("release", 0, "pythons", 7)) == 12
+    assert positions.line_of(("nothing",)) == 1
 
 
 @pytest.mark.parametrize("text", ["[", "= 1", "a = ", "a = [", "a = {", 'a = "'])

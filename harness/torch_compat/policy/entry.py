@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Problem
-from torch_compat.policy.positions import Lines, Path, line_of
 
 if TYPE_CHECKING:
     import pathlib
 
+    from torch_compat.policy.positions import Path, Positions
     from torch_compat.policy.table_base import Table
 
 __all__ = ["Entry", "spell"]
@@ -28,12 +28,12 @@ class Entry:
     raw: dict[str, Any]
     file: pathlib.Path
     path: Path
-    lines: Lines
+    positions: Positions
 
     def problem(self, message: str, *inner: str | int) -> Problem:
         """Return a problem with this table, or with a value inside it."""
         path = (*self.path, *inner)
-        return Problem(self.file.as_posix(), line_of(self.lines, path), spell(path), message)
+        return Problem(self.file.as_posix(), self.positions.line_of(path), spell(path), message)
 
     def get(self, *inner: str | int) -> Any:
         """Return the value at a path inside the table, or None if there is none."""

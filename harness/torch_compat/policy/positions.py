@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from typing import TypeAlias
 
 from torch_compat.releases.data import parsed
 
-__all__ = ["Lines", "Path", "line_of", "scan"]
+__all__ = ["Lines", "Path", "Positions", "scan"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and, inside arrays, indices: ``release[3].date`` is ``("release", 3, "date")``."""
@@ -45,12 +46,23 @@ def scan(text: str) -> Lines:
     return _Scanner(text).scan()
 
 
-def line_of(lines: Lines, path: Path) -> int:
-    """Return the line of a path; if the path does not occur (a missing key), of its innermost container that does; else 1."""
-    for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return lines[path[:length]]
-    return 1
+class Positions:
+    """The lines of one TOML document. It is scanned when the first line is asked for, because only problems have lines."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The line of every key, table and array element."""
+        return scan(self._text)
+
+    def line_of(self, path: Path) -> int:
+        """Return the line of a path; if the path does not occur (a missing key), of its innermost container that does; else 1."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return 1
 
 
 class _Scanner:

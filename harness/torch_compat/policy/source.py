@@ -10,7 +10,7 @@ from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.entry import Entry
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.policy import REGISTRY
-from torch_compat.policy.positions import Path, line_of, scan
+from torch_compat.policy.positions import Path, Positions
 from torch_compat.releases.data import parsed
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
         sources.complete = False
         sources.problems += error.problems
         return
-    lines = scan(text)
+    positions = Positions(text)
     sources.problems += _unfinished(name, text)
     own = _FOLDERS.get(folder)
     if own is not None and own not in document:
@@ -78,11 +78,11 @@ def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
     for table, value in document.items():
         sources.mentioned.add(table)
         if table not in known:
-            sources.problems.append(Problem(name, line_of(lines, (table,)), "", _misplaced(table, folder)))
+            sources.problems.append(Problem(name, positions.line_of((table,)), "", _misplaced(table, folder)))
         elif (written := _tables(table, value)) is None:
-            sources.problems.append(Problem(name, line_of(lines, (table,)), table, _wrong_brackets(table)))
+            sources.problems.append(Problem(name, positions.line_of((table,)), table, _wrong_brackets(table)))
         else:
-            sources.entries += (Entry(table, _KINDS[table].model, raw, file, path, lines) for path, raw in written)
+            sources.entries += (Entry(table, _KINDS[table].model, raw, file, path, positions) for path, raw in written)
 
 
 def _unfinished(name: str, text: str) -> Iterator[Problem]:
