@@ -115,9 +115,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def slow(session: nox.Session) -> None:
-    """Run the slow tests that `nox -s tests` skips. Each takes half a minute or more, and a faster test covers the same case."""
+    """Run the tests that `nox -s tests` does not: slow tests, which repeat what a faster test shows, and every case of sampled tests."""
     session.install(".", *group("test"))
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-m", "slow or sampled", "--every-case", "--numprocesses=2", *session.posargs)
 
 
 @nox.session(default=False)

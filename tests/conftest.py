@@ -1,4 +1,4 @@
-"""What all tests share: evidence to work on, tests that need a real release of torch, and skips that say why.
+"""Shared by all tests: evidence to work on, tests that need a real release of torch, samples of long tests, and skips with reasons.
 
 tests/repository/test_skips.py runs this file where there is no package ``tests``, so nothing of it is imported above.
 """
@@ -9,7 +9,9 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,10 +52,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="X.Y.Z",
         help="fail where a test needs this release of torch and it is not built here, instead of skipping it",
     )
+    parser.addoption(
+        "--every-case", action="store_true", help="run every case of the tests that are marked `sampled`, not a sample"
+    )
+    parser.addoption(
+        "--sample", metavar="SEED", help="the seed of the sample; by default the commit, so that each commit runs other cases"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """State the seed of the sample, so that a failure can be repeated."""
+    if config.getoption("every_case"):
+        return []
+    return [
+        f"sampled tests: cases selected by --sample {_seed(config)} are run; the others are deselected (--every-case runs all)"
+    ]
+
+
+def _seed(config: pytest.Config) -> str:
+    given: str | None = config.getoption("sample")
+    if given is None:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        given = commit.stdout.strip()[:8] or "none"  # an unpacked source distribution has no commit
+    return given
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the cases of sampled tests that the seed does not select, unless cases were asked for by name."""
+    if config.getoption("every_case") or config.option.keyword or any("::" in argument for argument in config.args):
+        return
+    groups: dict[tuple[str, int], tuple[int, list[pytest.Item]]] = {}
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is not None and isinstance(item, pytest.Function):
+            part = item.callspec.params[marker.kwargs["each"]] if "each" in marker.kwargs else None
+            groups.setdefault((item.nodeid.partition("[")[0], id(part)), (marker.args[0], []))[1].append(item)
+    seed = _seed(config)
+    omitted: set[pytest.Item] = set()
+    for one_in, cases in groups.values():
+        omitted |= {*cases} - {*Random(f"{seed} {cases[0].nodeid}").sample(cases, -(-len(cases) // one_in))}
+    if omitted:
+        config.hook.pytest_deselected(items=[item for item in items if item in omitted])
+        items[:] = [item for item in items if item not in omitted]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs releases that are not built here."""
+    """Keep a sample of long tests, and skip tests that need releases that are not built here."""
+    _sample(config, items)
     environments = Environments()
     for item in items:
         for marker in item.iter_markers("real_torch"):

@@ -129,6 +129,7 @@ def admitted_once(admission: Command, tree: Tree) -> tuple[Path, dict[str, bytes
 
 
 @pytest.mark.parametrize("last", STEPS[:-1])
+@pytest.mark.sampled(3)
 def test_a_run_that_is_killed_is_completed_to_the_same_bytes(
     admission: Command, tree: Tree, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:

@@ -279,6 +279,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
+@pytest.mark.sampled(2)
 def test_a_malformed_entry_is_refused_when_it_is_read(case: str, tree: Tree, command: Command) -> None:
     given, message = MALFORMED[case]
     change(tree, lambda entry: entry.update(given))

@@ -256,6 +256,7 @@ READERS = readers_of(REPOSITORY)
 
 
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.sampled(3)
 def test_what_is_recorded_is_what_comparing_its_values_gives_today(
     name: str, goldens: dict[str, Any], digests: dict[str, str]
 ) -> None:

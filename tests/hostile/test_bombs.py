@@ -26,6 +26,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.sampled(2)
 def test_no_file_takes_long_or_much(name: str, tmp_path: Path) -> None:
     result = opened(name, tmp_path, STEPS[:1] if name in SLOW else STEPS)
     assert not result.wrong, result

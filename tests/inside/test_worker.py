@@ -370,6 +370,7 @@ def load_all(worker: TorchRelease, paths: list[Path], timeout_s: float = 20) -> 
 
 @pytest.mark.parametrize("places", [(0,), (2,), (4,), (1, 2), (0, 1, 2, 3, 4)], ids=str)
 @pytest.mark.parametrize("what", MISBEHAVIOUR)
+@pytest.mark.sampled(3)
 def test_a_batch_gives_the_replies_of_single_requests(tmp_path: Path, what: str, places: tuple[int, ...]) -> None:
     hook = f"if value in {places}:\n    {MISBEHAVIOUR[what]}\n"
     limit = 0.5 if what == "time-out" else 20

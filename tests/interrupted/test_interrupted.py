@@ -35,6 +35,7 @@ AT_SOME: Final = {
 
 
 @pytest.mark.parametrize("name", sorted(AT_EACH | AT_SOME.keys()))
+@pytest.mark.sampled(3)
 def test_a_killed_command_is_completed_by_the_same_command(name: str, pristine_tree: Tree, tmp_path: Path) -> None:
     (scene,) = prepared([name], pristine_tree, tmp_path)
     operations = list(range(1, scene.operations + 1))

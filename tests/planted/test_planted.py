@@ -32,6 +32,7 @@ def test_enough_is_planted() -> None:
 
 
 @pytest.mark.parametrize(("planted", "seed"), CASES)
+@pytest.mark.sampled(2, each="planted")
 def test_a_planted_defect_turns_the_run_red(planted: Defect, seed: int, tree: Tree, baseline: Judged) -> None:
     named = planted.plant(tree, Random(f"{planted.name} {seed}"))
     judged = tree.judge(*planted.arguments)

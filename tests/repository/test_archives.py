@@ -21,6 +21,7 @@ def test_there_are_manifests() -> None:
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_every_archive_is_what_its_manifest_says(path: Path) -> None:
     manifest = read_manifest(path)
     assert manifest.fixtures

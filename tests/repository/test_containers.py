@@ -29,6 +29,7 @@ def test_there_are_manifests() -> None:
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_no_archive_is_damaged(path: Path) -> None:
     for fixture in files(path):
         again = fixture.recipe in PACKED_AGAIN
@@ -48,6 +49,7 @@ def test_no_archive_is_damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_records_without_checksum_are_those_that_were_written_so(path: Path) -> None:
     for fixture in files(path):
         with open_archive(path.parent / fixture.file) as archive:

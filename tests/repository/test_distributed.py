@@ -35,6 +35,7 @@ def readers() -> dict[str, ObservedReader]:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_every_directory_is_what_its_manifest_says(manifest: Path) -> None:
     for fixture in fixtures(manifest):
         path = manifest.parent / fixture.file
@@ -74,6 +75,7 @@ def same(expected: Any, got: Any) -> bool:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_load_state_gives_what_the_writer_reads_back(manifest: Path) -> None:
     for fixture in fixtures(manifest):
         own = fixture.golden if fixture.readback == "same" else fixture.readback
@@ -84,6 +86,7 @@ def test_load_state_gives_what_the_writer_reads_back(manifest: Path) -> None:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_the_releases_that_inspect_names_are_those_that_loaded_it(manifest: Path, readers: dict[str, ObservedReader]) -> None:
     for fixture in fixtures(manifest):
         ways = inspect(manifest.parent / fixture.file)["how_to_load"]

@@ -123,6 +123,7 @@ def line(version: str) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+@pytest.mark.sampled(3)
 def test_every_archive_is_read_as_what_it_is(manifest: Path) -> None:
     wrong = []
     for entry, path, facts in read(manifest):

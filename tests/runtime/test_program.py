@@ -59,6 +59,7 @@ def test_at_the_writers_horizon_a_program_does_what_its_writer_read_back(writer:
 
 
 @pytest.mark.parametrize("writer", [writer for writer in WRITERS if Release(writer) >= Release("1.6.0")])
+@pytest.mark.sampled(3)
 def test_the_parameters_and_buffers_of_a_mobile_archive_are_those_of_its_writer(writer: str) -> None:
     """The lite interpreter shows none to Python, so no observation has them. Up to 1.5 the source does not say which are buffers."""
     looked_at = 0

@@ -300,6 +300,7 @@ def test_what_is_recorded_is_no_more_than_what_ran() -> None:
 @pytest.mark.parametrize(
     "name", ["a checksum that is not compared", "memo", "recursion without a budget", "an error that is not taken for damage"]
 )
+@pytest.mark.sampled(2)
 def test_planted_defects_are_found(name: str) -> None:
     result = planted.look_for(*planted.PLANTS[name])
     assert result.number is not None

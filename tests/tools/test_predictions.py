@@ -113,6 +113,7 @@ def wrong(drawn: Drawn, reader: str) -> list[str]:
 
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize("reader", ["1.0.1", "1.8.1"])
+@pytest.mark.sampled(2)
 def test_the_share_agrees_where_nothing_is_planted(reader: str, repository: Drawn) -> None:
     assert len(repository.sample.tasks[reader]) > 300
     assert wrong(repository, reader) == []
