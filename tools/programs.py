@@ -102,8 +102,11 @@ def kinds_of(programs: Path) -> dict[str, str]:
     return results
 
 
-def written(folder: Path, programs: Path, policy: Policy, writers: Collection[str]) -> Corpus:
+def written(folder: Path, programs: Path, policy: Policy, writers: Collection[str], failures: dict[str, str]) -> Corpus:
     """The corpus of the programs in FOLDER, once each writer has run those that it has not run yet.
+
+    Parameters:
+        failures: filled with the programs and writers whose results cannot be recorded, and why.
 
     Raises:
         CorpusError: a program was changed after a release had run it, or cannot be read, or an archive is not what its manifest says.
@@ -120,7 +123,9 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
                 raise CorpusError(f"{recipe.name} was changed after torch-{version} had run it", where=str(recipe.path))
         if new := [recipe for recipe in corpus.recipes if recipe.name not in known]:
             with TorchRelease(built(policy.calendar.resolve(f"torch-{version}"))) as release:
-                produce(corpus, release, new, dt.datetime.now(dt.UTC).date())
+                reasons: dict[str, str] = {}
+                produce(corpus, release, new, dt.datetime.now(dt.UTC).date(), failures=reasons)
+                failures |= {f"{name} of {version}": reason for name, reason in reasons.items()}
     corpus = load_corpus(folder / "fixtures")
     if corpus.damage:  # it would not be compared, and nobody would miss it
         raise CorpusError(
@@ -290,8 +295,9 @@ def compared(arguments: list[str] | None) -> int:
     place = Root(REPOSITORY)
     policy = place.policy(counted=False)
     versions = sorted(asked.reader or READERS, key=Release)
+    failures: dict[str, str] = {}
     with uncollected():
-        corpus = written(asked.folder, programs, policy, asked.writer or WRITERS)
+        corpus = written(asked.folder, programs, policy, asked.writer or WRITERS, failures)
         observed = read(asked.folder, corpus, policy, versions)
         evidence = Evidence(policy, corpus, observed, {}, dt.datetime.now(dt.UTC).date())
         chosen = [fixture for fixture in corpus.fixtures.values() if fixture.recipe in only]
@@ -300,6 +306,8 @@ def compared(arguments: list[str] | None) -> int:
     for cell in sorted(cells):
         if cell.verdict is not RIGHT or (asked.reasons and cell.text):
             print(f"{cell.verdict} {cell.kind}: {cell.program} of {cell.writer} read by {cell.reader}: {cell.text}")
+    for name, reason in sorted(failures.items()):
+        print(f"not compared: {name}: {reason}")
     refused = Counter(kinds[refusal.recipe] for refusal in corpus.not_writable.values() if refusal.recipe in only)
     counts = Counter(kinds[name] for name in {fixture.recipe for fixture in chosen})
     for kind in sorted(counts):

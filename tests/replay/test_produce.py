@@ -233,6 +233,16 @@ def test_a_recipe_that_writes_another_family_than_it_says_records_nothing(tree: 
     assert tree.everything() == before
 
 
+def test_a_value_that_no_manifest_can_hold_is_not_recorded(tree: Tree) -> None:
+    build = "value = 1\n    for _ in range(150):\n        value = [value]\n    return value"
+    recipe(tree, "nested", build=build, family="torch-save", more="\n\ndef write(made, path):\n    torch.save(made, path)\n")
+    before = tree.everything()
+    with pytest.raises(ReaderError, match=r"torch-1.5.1/nested cannot be recorded: golden.* is nested deeper than 100") as caught:
+        run(tree, miniature(tree.cache, "1.5.1"), "nested")
+    assert caught.value.code == "not-recordable"
+    assert tree.everything() == before
+
+
 @pytest.mark.parametrize(
     ("source", "golden"),
     [

@@ -25,6 +25,7 @@ from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest
 from torch_compat.values.compare import compare
+from torch_compat.values.form import check_calls, check_result
 from torch_compat.values.normalise import normalise, normalise_result
 from torch_compat.writes import changing, put_copy
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
-OF_THE_RECIPE: Final = frozenset({"not-written", "wrong-family"})
+OF_THE_RECIPE: Final = frozenset({"not-written", "not-recordable", "wrong-family"})
 """Errors that concern a single recipe; the worker can still run the next recipe."""
 
 
@@ -69,11 +70,12 @@ def produce(
     """Run recipes with a release. New fixtures are added and frozen; recorded ones are produced again and compared.
 
     Parameters:
-        failures: filled with the recipes that crashed while writing, took too long or wrote another family, and why (used for
-            builds); without it, the first such recipe ends the run.
+        failures: filled with the recipes that crashed while writing, took too long, wrote another family or a value that cannot
+            be recorded, and why (used for builds); without it, the first such recipe ends the run.
 
     Raises:
-        ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
+        ReaderError: a recipe made the worker fail, crash while writing, or take too long, or its value cannot be recorded; nothing is
+            recorded then.
         CorpusError: a frozen entry is missing, or a file exists where a new fixture belongs.
         WriteError: the tree cannot be written; nothing is recorded then.
     """
@@ -188,6 +190,15 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         raise ReaderError(f"{name} declares family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=result["calls"], options={})
     golden = normalise_result(result["golden"], path)
+    try:  # as it will be checked when it is read: otherwise the manifest of the whole folder could not be read any more
+        check_calls(result["calls"])
+        check_result(golden, "golden")
+    except ValueError as error:
+        raise ReaderError(
+            f"{name} cannot be recorded: {error}",
+            code="not-recordable",
+            hint="record a part of the value, or a value with less nesting",
+        ) from error
     again = normalise_result(readback.get("result", readback), Path(path.name))
     measured = measure(path)
     entry = Fixture(
