@@ -4,7 +4,9 @@ Measured on an Intel processor with ``MKL_CBWR=AVX2`` and one thread, which is w
 these bits only for Intel processors, and others differ in the last places. There are four periods: up to 1.6, 1.7 to 1.13, 2.0 to 2.4,
 and 2.5 and newer. In all periods except the second:
 
-* Rows of the result are computed in blocks of six, and columns in blocks of sixteen. Four or more rows by nine or more columns are added
+* Rows of the result are divided into parts of 48, and as soon as fewer than 96 remain, one part of up to 72 or two halves; all three
+  numbers are doubled if the second matrix is transposed. Within a part, rows are computed in blocks of six, and columns in blocks of
+  sixteen. Four or more rows by nine or more columns are added
   one product after the other with fused multiply-add. Otherwise even and odd products are summed separately, unfused for one or two rows.
 * A row of a matrix times a vector is summed in the eight lanes of vectors, and a column times a number is added to the result.
 * As of 2.0, results of two or three columns with fewer than 32 elements, whose second matrix is transposed, use a separate kernel.
@@ -21,13 +23,14 @@ import numpy as np
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["UP_TO_1_13", "added_columns", "dot_product", "matrix_product", "one_by_one"]
 
 UP_TO_1_6, UP_TO_1_13, UP_TO_2_4, NEWEST = range(4)
 LANES = 8  # float32 numbers in a vector
 BLOCK_ROWS, BLOCK_COLUMNS = 6, 16
+PART_OF_ROWS, MOST_ROWS = 48, 72
 FEW_ROWS, PAIRED_ROWS, PAIRED_COLUMNS = 2, 3, 8
 MOST_STEPS, MOST_STEPS_TURNED, MOST_STEPS_FEW, MOST_STEPS_DOT = 256, 96, 64, 64
 """Up to these numbers of summands they are one block. Matrices have two blocks up to twice as many; the blocks of more are not known."""
@@ -167,9 +170,9 @@ def _blocks(a: Array, b: Array) -> Array:
     """Blocks of rows and columns, each in its own order."""
     rows, columns = a.shape[-2], b.shape[-1]
     value = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), FLOAT64)
-    for top in range(0, rows, BLOCK_ROWS):
-        part, place = a[..., top : top + BLOCK_ROWS, :], slice(top, top + BLOCK_ROWS)
-        count = part.shape[-2]
+    for top, bottom in _blocks_of_rows(rows, 2 if _turned(b) else 1):
+        part, place = a[..., top:bottom, :], slice(top, bottom)
+        count = bottom - top
         if count <= PAIRED_ROWS:
             value[..., place, :] = _pairs(part, b, fused=count > FEW_ROWS)
             continue
@@ -180,6 +183,17 @@ def _blocks(a: Array, b: Array) -> Array:
         if whole < columns:
             value[..., place, whole:] = _pairs(part, b[..., whole:], fused=True)
     return value
+
+
+def _blocks_of_rows(rows: int, factor: int) -> Iterable[tuple[int, int]]:
+    """The first row of each block of rows and the row after it; the sizes of the parts are multiplied by a factor."""
+    at, part, most = 0, factor * PART_OF_ROWS, factor * MOST_ROWS
+    while at < rows:
+        left = rows - at
+        size = left if left <= most else part if left >= 2 * part else -(-left // 2)
+        for top in range(at, at + size, BLOCK_ROWS):
+            yield top, min(top + BLOCK_ROWS, at + size)
+        at += size
 
 
 def _halved(vectors: Array, at: int) -> Array:
