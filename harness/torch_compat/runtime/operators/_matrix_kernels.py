@@ -25,7 +25,18 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["UP_TO_1_13", "added_columns", "dot_product", "matrix_product", "one_by_one"]
+__all__ = [
+    "NEWEST",
+    "UP_TO_1_6",
+    "UP_TO_1_13",
+    "added_columns",
+    "blocks_of_rows",
+    "by_columns",
+    "dot_product",
+    "is_turned",
+    "matrix_product",
+    "one_by_one",
+]
 
 UP_TO_1_6, UP_TO_1_13, UP_TO_2_4, NEWEST = range(4)
 LANES = 8  # float32 numbers in a vector
@@ -43,20 +54,23 @@ TWO_ROWS, STEPS_OF_TWO_ROWS = 2, 40
 ROWS_TOGETHER = 4  # rows of a matrix that are multiplied with a vector at once
 
 
-def matrix_product(a: Array, b: Array, period: int) -> Array | None:
+def matrix_product(a: Array, b: Array, period: int, *, vector: bool = False) -> Array | None:
     """The product of float32 matrices ``[..., m, k]`` and ``[..., k, n]``; None if the order is not known.
 
     The result is float64: if there is one summand, it is not rounded, since a fused kernel does not round it before it adds a bias.
 
     Parameters:
         period: see the module.
+        vector: whether ``b`` is a vector.
     """
     rows, steps, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    turned_a, turned_b = _turned(a), _turned(b)
+    turned_a, turned_b = is_turned(a), is_turned(b)
+    if steps == 1:
+        return a.astype(FLOAT64) * b
     if 1 in {rows, columns}:
         if steps > MOST_STEPS_FEW:
             return None
-        if rows == columns == 1 or (turned_a if columns == 1 else not turned_b):
+        if by_columns(a, b, period, vector=vector):
             value = added_columns(a, b, period)
         elif columns == 1:
             value = np.swapaxes(_rows_by_vector(np.swapaxes(b, -1, -2), np.swapaxes(a, -1, -2), period), -1, -2)
@@ -89,9 +103,13 @@ def _halves(product: Callable[[Array, Array], Array], a: Array, b: Array, most: 
     return (first + product(a[..., half:], b[..., half:, :]).astype(FLOAT32)).astype(FLOAT64)
 
 
-def one_by_one(a: Array, b: Array) -> Array:
-    """The product of float32 matrices ``[..., m, k]`` and ``[..., k, n]`` whose products are added one after the other, each rounded."""
-    return _chain(a, b, fused=False)
+def one_by_one(a: Array, b: Array, start: Array | None = None) -> Array:
+    """The product of matrices ``[..., m, k]`` and ``[..., k, n]`` whose products are added one after the other, each rounded."""
+    if start is None:
+        return _chain(a, b, fused=False)
+    for step in range(a.shape[-1]):
+        start = start + a[..., :, step, None] * b[..., step, None, :]
+    return start
 
 
 def dot_product(a: Array, b: Array, period: int) -> Array | None:
@@ -116,7 +134,7 @@ def _places_of_dot(steps: int) -> list[int]:
     return [*places, *(0 for _ in range(len(places), -(-steps // LANES)))]
 
 
-def _turned(array: Array) -> bool:
+def is_turned(array: Array) -> bool:
     """Whether a matrix is the transpose of a row-major matrix."""
     item = array.itemsize
     if array.strides[-1] == item and array.strides[-2] >= item * max(1, array.shape[-1]):
@@ -170,7 +188,7 @@ def _blocks(a: Array, b: Array) -> Array:
     """Blocks of rows and columns, each in its own order."""
     rows, columns = a.shape[-2], b.shape[-1]
     value = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), FLOAT64)
-    for top, bottom in _blocks_of_rows(rows, 2 if _turned(b) else 1):
+    for top, bottom in blocks_of_rows(rows, 2 if is_turned(b) else 1):
         part, place = a[..., top:bottom, :], slice(top, bottom)
         count = bottom - top
         if count <= PAIRED_ROWS:
@@ -185,7 +203,7 @@ def _blocks(a: Array, b: Array) -> Array:
     return value
 
 
-def _blocks_of_rows(rows: int, factor: int) -> Iterable[tuple[int, int]]:
+def blocks_of_rows(rows: int, factor: int) -> Iterable[tuple[int, int]]:
     """The first row of each block of rows and the row after it; the sizes of the parts are multiplied by a factor."""
     at, part, most = 0, factor * PART_OF_ROWS, factor * MOST_ROWS
     while at < rows:
@@ -388,6 +406,18 @@ def _beside_the_first(a: Array, b: Array, *, four: bool) -> Array:
     if at + 1 < x.shape[-2]:
         odd = _vector_added(x, y, at + 1, odd)
     return np.asarray(first + _upper_half_crossed(even + odd))
+
+
+def by_columns(a: Array, b: Array, period: int, *, vector: bool) -> bool:
+    """Whether a single row or column of results is the sum of columns; if not, each result is a row times a vector.
+
+    Parameters:
+        vector: whether ``b`` is a vector; up to 1.6 a transposed matrix is copied to multiply it with a vector.
+    """
+    rows, columns = a.shape[-2], b.shape[-1]
+    if vector:
+        return is_turned(a) and period != UP_TO_1_6
+    return rows == columns == 1 or (is_turned(a) if columns == 1 else rows == 1 and not is_turned(b))
 
 
 def added_columns(a: Array, b: Array, period: int, start: Array | None = None) -> Array:
