@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BYTES_TAKEN",
+    "DOUBLES",
     "double_exponential",
     "double_tanh",
     "error_function",
@@ -82,6 +83,10 @@ def extended(function: Any) -> Any:
 
 double_exponential: Callable[[Array], Array] = extended(np.exp)
 double_tanh: Callable[[Array], Array] = extended(np.tanh)
+DOUBLES: dict[Any, Callable[[Array], Array]] = {
+    np.exp: double_exponential, np.tanh: double_tanh, np.sinh: extended(np.sinh), np.cosh: extended(np.cosh),
+}  # fmt: skip
+"""Functions of float64 that are computed in extended precision."""
 
 
 def rounded_exponential(x: Array) -> Array:

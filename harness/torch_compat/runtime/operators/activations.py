@@ -30,7 +30,14 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._vectors import double_exponential, double_tanh, exponentials, gelu_in_vectors, gelu_of_onednn, in_vectors
+from torch_compat.runtime.operators._vectors import (
+    double_exponential,
+    double_tanh,
+    exponentials,
+    gelu_in_vectors,
+    gelu_of_onednn,
+    in_vectors,
+)
 from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
 from torch_compat.runtime.operators.rounding import BOUNDS_CUT, whole_bound
 from torch_compat.runtime.registry import operator
@@ -331,7 +338,9 @@ def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar
     """Up to 2.7 a negative zero becomes a positive zero."""
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
     steep = x * scalar_as(float(input_scale.real), x.dtype)
-    negative = (double_exponential(steep.astype(FLOAT64)).astype(x.dtype) - 1) * factor  # numpy's float32 exp is off by one unit more often
+    negative = (
+        double_exponential(steep.astype(FLOAT64)).astype(x.dtype) - 1
+    ) * factor  # numpy's float32 exp is off by one unit more often
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 

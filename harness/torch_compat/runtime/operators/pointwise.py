@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._vectors import double_exponential, double_tanh, error_function, exponentials, extended, rounded_exponential
+from torch_compat.runtime.operators._vectors import DOUBLES, double_exponential, error_function, exponentials, rounded_exponential
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from torch_compat.runtime.operators._operands import Operand
 
 
-def through_double(function: Any, double: Any = None) -> Any:
-    """Compute in double precision (float64 by ``double``) and round once; torch's vectorized functions differ by a unit or two."""
+def through_double(function: Any) -> Any:
+    """Compute in double precision and round once; torch's vectorized functions differ from this by a unit or two."""
 
     def compute(array: Array) -> Array:
         if array.dtype == FLOAT32 or array.dtype in HALVES:
             return function(array.astype(FLOAT64)).astype(array.dtype)
-        return function(array) if double is None or array.dtype != FLOAT64 else double(array)
+        return DOUBLES.get(function, function)(array) if array.dtype == FLOAT64 else function(array)
 
     return compute
 
@@ -213,12 +213,12 @@ digamma_of = elementwise(_digamma)
 lgamma_of = elementwise(_lgamma)
 
 for _names, _function in {
-    ("exp",): through_double(np.exp, double_exponential), ("exp2", "special_exp2"): through_double(np.exp2), ("expm1", "special_expm1"): through_double(np.expm1),
+    ("exp",): through_double(np.exp), ("exp2", "special_exp2"): through_double(np.exp2), ("expm1", "special_expm1"): through_double(np.expm1),
     ("log",): through_double(np.log), ("log2",): through_double(np.log2), ("log10",): through_double(np.log10),
     ("log1p", "special_log1p"): through_double(np.log1p), ("sqrt",): np.sqrt,
     ("sin",): through_double(np.sin), ("cos",): through_double(np.cos), ("tan",): through_double(np.tan),
-    ("atan", "arctan"): through_double(np.arctan), ("sinh",): through_double(np.sinh, extended(np.sinh)), ("cosh",): through_double(np.cosh, extended(np.cosh)),
-    ("tanh",): through_double(np.tanh, double_tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
+    ("atan", "arctan"): through_double(np.arctan), ("sinh",): through_double(np.sinh), ("cosh",): through_double(np.cosh),
+    ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
     ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
     ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of,
     ("lgamma", "special_gammaln"): lgamma_of,
