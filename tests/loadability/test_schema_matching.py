@@ -73,6 +73,25 @@ def test_what_a_type_takes(type_: str, kinds: str) -> None:
     assert takes(type_, "x"), "what does not show its kind may be anything"
 
 
+@pytest.mark.parametrize(("type_", "kinds"), [("bool", "B"), ("bool?", "IFBSC"), ("str", "S"), ("Scalar", "IFC"), ("Tensor", "")])
+def test_what_takes_a_parameter_that_may_be_none(type_: str, kinds: str) -> None:
+    assert {kind for kind in "IFBSC" if takes(type_, kind)} == set(kinds)
+
+
+STFT = "aten::stft(Tensor self, int n_fft, int? hop_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None) -> Tensor"
+STFT_CENTER = 'aten::stft.center(Tensor self, int n_fft, int? hop_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect") -> Tensor'
+
+
+def test_a_parameter_that_may_be_none_tells_overloads_apart() -> None:
+    """As of 2.7 ``torch.stft`` passes another argument, which older releases take for the ``pad_mode`` of the other overload."""
+    (called,) = scan("""
+def stft(x: Tensor, hop: Optional[int]=None, normalized: bool=False, onesided: Optional[bool]=None) -> Tensor:
+  return torch.stft(x, 16, hop, None, normalized, onesided)
+""").shapes
+    assert fits(called, signature_of(STFT))
+    assert not fits(called, signature_of(STFT_CENTER))
+
+
 def test_a_conversion_of_some_releases_is_given_with_them() -> None:
     (called,) = scan("torch.full([2], True)").shapes
     full = signature_of("aten::full(int[] size, Scalar fill_value) -> Tensor")

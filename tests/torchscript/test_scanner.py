@@ -54,7 +54,7 @@ def first(a: bool,
 def second(a: int, s: str) -> Tensor:
   return torch.eq(a, b, s)
 """
-    assert shapes(text) == {"aten::ne(bool, bool, _, _)", "aten::eq(int, _, str)"}
+    assert shapes(text) == {"aten::ne(bool, bool, bool?, _)", "aten::eq(int, _, str)"}
 
 
 def test_methods_functions_and_texts_of_the_program_are_no_operators() -> None:

@@ -8,6 +8,7 @@ for each function: its qualified name, its code, and (1.8 and newer, in version 
 
 * code: pairs of a name and a tuple: ``instructions`` (``("OP", index, 0)``...), ``operators`` (``("aten::add", "Tensor")``, from version
   6 on with the number of given arguments: ``("aten::add", "Tensor", 2)``), ``constants``, ``types``, ``register_size``
+  A type is a text; a named tuple is its name and its fields: ``__torch__.Found[NamedTuple, [[name, str]]]`` (1.11 and newer)
 * schema: pairs ``arguments`` and ``returns``, each a tuple of ``name``, ``type``, ``default_value``
 
 Versions: 3 was never written with its number; 4 by 1.7 and 1.8; 5 by 1.9; 6 only by a backport (1.10 and newer);
@@ -17,6 +18,7 @@ and are no longer in the list of operators.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Corrupt
@@ -35,6 +37,7 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 LAYOUT, FAMILY = "mobile_pickle", "mobile"
 RECORD = "bytecode.pkl"
 MOST_ARGUMENTS = 1 << 31
+OWN_TYPE, CLASSES, FIELDS = re.compile(r"__torch__\.[\w.]+"), "__torch__.torch.classes.", "[NamedTuple"
 ENTRY = 3  # units of work for an instruction, an operator, a function
 FIRST_LINES = {4: "1.7", 5: "1.9", 6: "1.10", 7: "1.10", 8: "1.12"}
 # PROTO n, MARK, then a number: the version; anything else is the first function
@@ -79,7 +82,10 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     if result.storages:
         _zip.add_storages(archive, facts, result.storages, folder.__add__, key_of=folder)
     functions = result.value if isinstance(result.value, tuple) else (result.value,)
-    facts.calls, facts.extra["instructions"] = _operators(functions[1:] if version is not None else functions, archive)
+    functions = functions[1:] if version is not None else functions
+    facts.calls, facts.extra["instructions"] = _operators(functions, archive)
+    if any(_lacks_definition(type_) for function in functions for type_ in dict(function[1]).get("types", ())):
+        facts.extra["lacks_definition"] = RECORD
 
 
 def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozenset[Call], tuple[str, ...]]:
@@ -100,6 +106,13 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
         pass
     where = f"{archive.path}, record {RECORD!r}"
     raise Corrupt("does not contain functions with instructions and operators", where=where, code="bad-bytecode")
+
+
+def _lacks_definition(type_: Any) -> bool:
+    """Whether a type refers to a named tuple by its name, as in ``List[__torch__.Found]``, where the loader needs its fields."""
+    return isinstance(type_, str) and any(
+        not match[0].startswith(CLASSES) and not type_.startswith(FIELDS, match.end()) for match in OWN_TYPE.finditer(type_)
+    )
 
 
 def _text(value: Any) -> str:

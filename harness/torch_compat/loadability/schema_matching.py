@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from torch_compat.torchscript.calls import OPTIONAL
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -42,6 +44,8 @@ def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NO
     Parameters:
         conversions: further types to which the release converts a kind.
     """
+    if kind in OPTIONAL.values():  # the compiler knows at some places which of both it is
+        return takes(type_, kind.lower(), conversions) or takes(type_, "N", conversions)
     return kind == "x" or _always(type_, kind) or type_.rstrip("?") in conversions.get(kind, ())
 
 

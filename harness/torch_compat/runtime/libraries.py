@@ -23,7 +23,7 @@ USING = (
     "mm", "bmm", "mv", "dot", "vdot", "inner", "matmul", "linalg_matmul", "__matmul__", "addmm", "addmv", "baddbmm", "addbmm", "linear", "einsum",
     "chain_matmul", "linalg_multi_dot", "tensordot", "bilinear", "lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell",
     "rnn_relu_cell", "mkldnn_rnn_layer", "scaled_dot_product_attention", "multi_head_attention_forward", "kron", "matrix_power",
-    "linalg_matrix_power", "conv1d", "conv2d", "_convolution", "convolution", "convolution_overrideable", "conv_tbc", "thnn_conv2d",
+    "linalg_matrix_power", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "_convolution", "convolution", "convolution_overrideable", "conv_tbc", "thnn_conv2d",
     "mkldnn_convolution", "_slow_conv2d_forward",
 )  # fmt: skip
 

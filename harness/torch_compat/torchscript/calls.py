@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Call", "CallShape"]
+__all__ = ["KINDS", "OPTIONAL", "Call", "CallShape"]
 
 KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
 """The letters of the kinds that are shown."""
+OPTIONAL = {f"Optional[{word}]": KINDS[word].upper() for word in ("int", "float", "bool", "str", "complex")}
+"""The letters of the kinds that may also be None."""
 MOST_SHOWN = 64  # arguments of a call
 LONGEST_NAME = 200  # characters of a name that is shown
 
@@ -43,6 +45,7 @@ class CallShape(NamedTuple):
 
     def __str__(self) -> str:
         words = {"x": "_", **{letter: word for word, letter in KINDS.items()}}
+        words |= {letter: f"{words[letter.lower()]}?" for letter in OPTIONAL.values()}
         given = [words[kind] for kind in self.positional[:MOST_SHOWN]]
         given += [f"{name[:LONGEST_NAME]}={words[kind]}" for name, kind in self.keywords[:MOST_SHOWN]]
         if max(len(self.positional), len(self.keywords)) > MOST_SHOWN:

@@ -21,6 +21,7 @@ keywords, and the visible kinds of arguments. A kind is one letter:
 
     N  None           i  an int        f  a float      b  a bool      s  a text      c  a complex number
     l  a list                            x  anything else: the kind does not show
+    I, F, B, S, C  the same, or None
 
 The kind of an argument is visible if it is a constant, a list literal, or a parameter of the function declared with such a type.
 
@@ -39,7 +40,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.torchscript.calls import KINDS, Call, CallShape
+from torch_compat.torchscript.calls import KINDS, OPTIONAL, Call, CallShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -129,7 +130,7 @@ WORDS = {
     "str": "aten::str",
 }
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
-DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}}
+DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}, **OPTIONAL}
 DEEPEST = 10_000  # nesting of brackets; parsers fail long before this
 LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
 DEFINES = frozenset({"class", "def"})
@@ -254,7 +255,7 @@ def _scanned(source: str) -> Called:
                 spelled.add(GETITEM)
             kind = "x" if begun or stripped else "l"
             if name == "def" and not begun:
-                _declare(before, declared)
+                _declare(before + mark if stripped.endswith("Optional") and mark != first else before, declared)
             if mark == first:
                 outer.append((name, kinds, keywords, word, kind))
                 name = ""

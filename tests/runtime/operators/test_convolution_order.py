@@ -56,3 +56,36 @@ def test_other_sizes_are_summed_in_double_precision() -> None:
     result = resolve("aten::conv2d")(Tensor(x), Tensor(w)).array
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(float), (3, 3), axis=(2, 3))
     np.testing.assert_array_equal(result, np.einsum("bchwij,ocij->bohw", windows, w.astype(float)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "weight", "groups", "stride", "padding", "dilation", "digests"),
+    [
+        ((1, 3, 5, 4), (3, 2, 3, 3), 1, 1, 0, 1, "e6426a7c 01599b31 e6426a7c e6426a7c e6426a7c"),
+        ((2, 3, 5, 4), (3, 2, 3, 3), 1, 1, 1, 1, "0656357d 822fd451 c1af68a9 c1af68a9 c1af68a9"),
+        ((2, 4, 4, 4), (4, 3, 4, 4), 1, 2, 1, 1, "a67e4c5e a67e4c5e - 89ef4faa 89ef4faa"),
+        ((2, 4, 4, 4), (4, 3, 2, 2), 1, 2, 0, 1, "0c43252e 0c43252e - 0c43252e 0c43252e"),
+        ((2, 20, 3, 4), (20, 3, 3, 3), 1, 2, 1, 1, "f7ccb215 2370ef13 - 94cd59a8 94cd59a8"),
+        ((1, 6, 4, 4), (6, 2, 3, 3), 2, 1, 1, 1, "7f27b942 7f27b942 7f27b942 7f27b942 7f27b942"),
+        ((1, 4, 4, 4), (4, 1, 3, 3), 4, 1, 0, 1, "bb70333b bb70333b 747114c7 747114c7 747114c7"),
+        ((2, 32, 3, 3), (32, 2, 3, 3), 2, 2, 0, 1, "f349306b f349306b f349306b bed9b678 bed9b678"),
+        ((1, 16, 4, 4), (16, 8, 3, 3), 2, 1, 0, 1, "60a19465 60a19465 413cf642 413cf642 413cf642"),
+        ((2, 3, 4, 3), (3, 2, 2, 2), 1, 2, 0, 2, "d0bc99a3 1dbd71f1 d0bc99a3 d0bc99a3 d0bc99a3"),
+        ((1, 2, 3, 3), (2, 1, 1, 1), 1, 1, 0, 1, "d94a172b d94a172b d94a172b d94a172b d94a172b"),
+        ((2, 5, 4, 4), (5, 2, 2, 2), 1, 1, 2, 1, "17d9321f 17d9321f 17d9321f 17d9321f 17d9321f"),
+    ],
+)
+def test_bits_of_transposed_convolutions(
+    shape: tuple[int, ...], weight: tuple[int, ...], groups: int, stride: int, padding: int, dilation: int, digests: str
+) -> None:
+    """The CRC-32 of the bits in each of the releases, or ``-`` if the order is not known."""
+    x, w, b = (Tensor(numbers(item, start)) for item, start in ((shape, 1), (weight, 5), ((weight[1] * groups,), 9)))
+    results = []
+    for release in ("1.5.1", "1.13.1", "2.1.2", "2.4.1", "2.15.0"):
+        call = resolve("aten::conv_transpose2d", Release(release))
+        result = call(x, w, b, [stride] * 2, [padding] * 2, 0, groups, [dilation] * 2).array
+        results.append(f"{zlib.crc32(np.ascontiguousarray(result).tobytes()):08x}")
+    expected = digests.split()
+    assert [item for item, known in zip(results, expected, strict=True) if known != "-"] == [
+        item for item in expected if item != "-"
+    ]

@@ -47,6 +47,12 @@ DIGESTS = [
     ((7, 45, 1), "NN", "12dca68a db385241 12dca68a 4ac20fa2"),
     ((7, 45, 1), "NT", "12dca68a db385241 12dca68a 4ac20fa2"),
     ((7, 45, 1), "TN", "510b170f 510b170f 510b170f 510b170f"),
+    ((74, 7, 6), "NN", "5d66b347 3715c041 5d66b347 5d66b347"),
+    ((80, 5, 6), "TN", "125a11c8 098e3d73 125a11c8 125a11c8"),
+    ((98, 5, 20), "NN", "f812098b 31ab08d6 f812098b f812098b"),
+    ((122, 4, 7), "NT", "81088ef5 37cee417 81088ef5 81088ef5"),
+    ((148, 3, 9), "NT", "a7de0de6 4365961c a7de0de6 a7de0de6"),
+    ((230, 3, 6), "NN", "aff30ea2 e06b1b1f aff30ea2 aff30ea2"),
 ]
 """Sizes and layouts of two matrices (N row-major, T transposed), and the CRC-32 of the bits of their product in each of the releases."""
 

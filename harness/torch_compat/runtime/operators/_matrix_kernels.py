@@ -4,7 +4,9 @@ Measured on an Intel processor with ``MKL_CBWR=AVX2`` and one thread, which is w
 these bits only for Intel processors, and others differ in the last places. There are four periods: up to 1.6, 1.7 to 1.13, 2.0 to 2.4,
 and 2.5 and newer. In all periods except the second:
 
-* Rows of the result are computed in blocks of six, and columns in blocks of sixteen. Four or more rows by nine or more columns are added
+* Rows of the result are divided into parts of 48, and as soon as fewer than 96 remain, one part of up to 72 or two halves; all three
+  numbers are doubled if the second matrix is transposed. Within a part, rows are computed in blocks of six, and columns in blocks of
+  sixteen. Four or more rows by nine or more columns are added
   one product after the other with fused multiply-add. Otherwise even and odd products are summed separately, unfused for one or two rows.
 * A row of a matrix times a vector is summed in the eight lanes of vectors, and a column times a number is added to the result.
 * As of 2.0, results of two or three columns with fewer than 32 elements, whose second matrix is transposed, use a separate kernel.
@@ -21,13 +23,25 @@ import numpy as np
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["UP_TO_1_13", "added_columns", "dot_product", "matrix_product", "one_by_one"]
+__all__ = [
+    "NEWEST",
+    "UP_TO_1_6",
+    "UP_TO_1_13",
+    "added_columns",
+    "blocks_of_rows",
+    "by_columns",
+    "dot_product",
+    "is_turned",
+    "matrix_product",
+    "one_by_one",
+]
 
 UP_TO_1_6, UP_TO_1_13, UP_TO_2_4, NEWEST = range(4)
 LANES = 8  # float32 numbers in a vector
 BLOCK_ROWS, BLOCK_COLUMNS = 6, 16
+PART_OF_ROWS, MOST_ROWS = 48, 72
 FEW_ROWS, PAIRED_ROWS, PAIRED_COLUMNS = 2, 3, 8
 MOST_STEPS, MOST_STEPS_TURNED, MOST_STEPS_FEW, MOST_STEPS_DOT = 256, 96, 64, 64
 """Up to these numbers of summands they are one block. Matrices have two blocks up to twice as many; the blocks of more are not known."""
@@ -40,20 +54,23 @@ TWO_ROWS, STEPS_OF_TWO_ROWS = 2, 40
 ROWS_TOGETHER = 4  # rows of a matrix that are multiplied with a vector at once
 
 
-def matrix_product(a: Array, b: Array, period: int) -> Array | None:
+def matrix_product(a: Array, b: Array, period: int, *, vector: bool = False) -> Array | None:
     """The product of float32 matrices ``[..., m, k]`` and ``[..., k, n]``; None if the order is not known.
 
     The result is float64: if there is one summand, it is not rounded, since a fused kernel does not round it before it adds a bias.
 
     Parameters:
         period: see the module.
+        vector: whether ``b`` is a vector.
     """
     rows, steps, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    turned_a, turned_b = _turned(a), _turned(b)
+    turned_a, turned_b = is_turned(a), is_turned(b)
+    if steps == 1:
+        return a.astype(FLOAT64) * b
     if 1 in {rows, columns}:
         if steps > MOST_STEPS_FEW:
             return None
-        if rows == columns == 1 or (turned_a if columns == 1 else not turned_b):
+        if by_columns(a, b, period, vector=vector):
             value = added_columns(a, b, period)
         elif columns == 1:
             value = np.swapaxes(_rows_by_vector(np.swapaxes(b, -1, -2), np.swapaxes(a, -1, -2), period), -1, -2)
@@ -86,9 +103,13 @@ def _halves(product: Callable[[Array, Array], Array], a: Array, b: Array, most: 
     return (first + product(a[..., half:], b[..., half:, :]).astype(FLOAT32)).astype(FLOAT64)
 
 
-def one_by_one(a: Array, b: Array) -> Array:
-    """The product of float32 matrices ``[..., m, k]`` and ``[..., k, n]`` whose products are added one after the other, each rounded."""
-    return _chain(a, b, fused=False)
+def one_by_one(a: Array, b: Array, start: Array | None = None) -> Array:
+    """The product of matrices ``[..., m, k]`` and ``[..., k, n]`` whose products are added one after the other, each rounded."""
+    if start is None:
+        return _chain(a, b, fused=False)
+    for step in range(a.shape[-1]):
+        start = start + a[..., :, step, None] * b[..., step, None, :]
+    return start
 
 
 def dot_product(a: Array, b: Array, period: int) -> Array | None:
@@ -113,7 +134,7 @@ def _places_of_dot(steps: int) -> list[int]:
     return [*places, *(0 for _ in range(len(places), -(-steps // LANES)))]
 
 
-def _turned(array: Array) -> bool:
+def is_turned(array: Array) -> bool:
     """Whether a matrix is the transpose of a row-major matrix."""
     item = array.itemsize
     if array.strides[-1] == item and array.strides[-2] >= item * max(1, array.shape[-1]):
@@ -167,9 +188,9 @@ def _blocks(a: Array, b: Array) -> Array:
     """Blocks of rows and columns, each in its own order."""
     rows, columns = a.shape[-2], b.shape[-1]
     value = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), FLOAT64)
-    for top in range(0, rows, BLOCK_ROWS):
-        part, place = a[..., top : top + BLOCK_ROWS, :], slice(top, top + BLOCK_ROWS)
-        count = part.shape[-2]
+    for top, bottom in blocks_of_rows(rows, 2 if is_turned(b) else 1):
+        part, place = a[..., top:bottom, :], slice(top, bottom)
+        count = bottom - top
         if count <= PAIRED_ROWS:
             value[..., place, :] = _pairs(part, b, fused=count > FEW_ROWS)
             continue
@@ -180,6 +201,17 @@ def _blocks(a: Array, b: Array) -> Array:
         if whole < columns:
             value[..., place, whole:] = _pairs(part, b[..., whole:], fused=True)
     return value
+
+
+def blocks_of_rows(rows: int, factor: int) -> Iterable[tuple[int, int]]:
+    """The first row of each block of rows and the row after it; the sizes of the parts are multiplied by a factor."""
+    at, part, most = 0, factor * PART_OF_ROWS, factor * MOST_ROWS
+    while at < rows:
+        left = rows - at
+        size = left if left <= most else part if left >= 2 * part else -(-left // 2)
+        for top in range(at, at + size, BLOCK_ROWS):
+            yield top, min(top + BLOCK_ROWS, at + size)
+        at += size
 
 
 def _halved(vectors: Array, at: int) -> Array:
@@ -374,6 +406,18 @@ def _beside_the_first(a: Array, b: Array, *, four: bool) -> Array:
     if at + 1 < x.shape[-2]:
         odd = _vector_added(x, y, at + 1, odd)
     return np.asarray(first + _upper_half_crossed(even + odd))
+
+
+def by_columns(a: Array, b: Array, period: int, *, vector: bool) -> bool:
+    """Whether a single row or column of results is the sum of columns; if not, each result is a row times a vector.
+
+    Parameters:
+        vector: whether ``b`` is a vector; up to 1.6 a transposed matrix is copied to multiply it with a vector.
+    """
+    rows, columns = a.shape[-2], b.shape[-1]
+    if vector:
+        return is_turned(a) and period != UP_TO_1_6
+    return rows == columns == 1 or (is_turned(a) if columns == 1 else rows == 1 and not is_turned(b))
 
 
 def added_columns(a: Array, b: Array, period: int, start: Array | None = None) -> Array:

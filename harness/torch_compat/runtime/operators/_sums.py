@@ -172,14 +172,15 @@ def lanes_sum(array: Array, at: int, *, pairs: bool = True) -> Array:
     """
     rows = np.moveaxis(array, at, 0)
     size = len(rows)
-    if array.dtype != FLOAT32 or size > LARGEST:
+    if array.dtype not in {FLOAT32, FLOAT64} or size > LARGEST:
         return np.asarray(array.astype(FLOAT64).sum(axis=at, keepdims=True)).astype(array.dtype)
-    if size < LANES:
+    count = VECTOR // array.itemsize
+    if size < count:
         total = _one_by_one(rows)
     else:
-        lanes = rows[:LANES].copy()
-        for start in range(LANES, size, LANES):
-            more = rows[start : start + LANES]
+        lanes = rows[:count].copy()
+        for start in range(count, size, count):
+            more = rows[start : start + count]
             lanes[: len(more)] = lanes[: len(more)] + more
         while pairs and len(lanes) > 1:
             half = len(lanes) // 2

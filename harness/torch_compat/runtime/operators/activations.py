@@ -30,7 +30,14 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._vectors import exponentials, gelu_in_vectors, gelu_of_onednn, in_vectors
+from torch_compat.runtime.operators._vectors import (
+    double_exponential,
+    double_tanh,
+    exponentials,
+    gelu_in_vectors,
+    gelu_of_onednn,
+    in_vectors,
+)
 from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
 from torch_compat.runtime.operators.rounding import BOUNDS_CUT, whole_bound
 from torch_compat.runtime.registry import operator
@@ -331,7 +338,9 @@ def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar
     """Up to 2.7 a negative zero becomes a positive zero."""
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
     steep = x * scalar_as(float(input_scale.real), x.dtype)
-    negative = (np.exp(steep.astype(FLOAT64)).astype(x.dtype) - 1) * factor  # numpy's float32 exp is off by one unit more often
+    negative = (
+        double_exponential(steep.astype(FLOAT64)).astype(x.dtype) - 1
+    ) * factor  # numpy's float32 exp is off by one unit more often
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
@@ -374,7 +383,7 @@ for _since, _form in (("1.7.0", _elu_1_5), ("2.8.0", _elu)):
 
 
 def _powers(x: Array, of: Array) -> Array:
-    return exponentials(x, of) if x.dtype == FLOAT32 else np.exp(x)
+    return exponentials(x, of) if x.dtype == FLOAT32 else double_exponential(x.astype(FLOAT64)).astype(x.dtype)
 
 
 def _softplus(x: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
@@ -478,7 +487,7 @@ _activation(("silu",), "silu_cpu", lambda x: x / (1 + _powers(-x, x)))
 
 def _mish(x: Array) -> Array:
     soft = np.log1p(_powers(x, x).astype(FLOAT64)).astype(x.dtype)
-    return x * np.tanh(soft.astype(FLOAT64)).astype(x.dtype)
+    return x * double_tanh(soft.astype(FLOAT64)).astype(x.dtype)
 
 
 _activation(("mish",), "mish_cpu", _mish)

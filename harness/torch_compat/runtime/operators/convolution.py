@@ -12,6 +12,7 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import BOOL, FLOAT32, Array, fail, not_implemented, sizes, words
 from torch_compat.runtime.operators._convolution_order import LIBRARY, LIBRARY_1_6, MATRICES, MATRICES_1_8, ordered
 from torch_compat.runtime.operators._products import exact, looped, multiplied, sized, summed
+from torch_compat.runtime.operators._transposed_order import transposed_in_order
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -117,9 +118,10 @@ def convolve_transposed(
     wide = exact(x).reshape(batch, groups, channels // groups, *spatial)
     weights = exact(w).reshape(groups, channels // groups, each, *kernel)
     sized(batch, groups, each, *full)
-    value = np.zeros((batch, groups, each, *full), wide.dtype)
+    ordered_value = transposed_in_order(x, w, stride, padding, dilation, full, groups) if x.dtype == FLOAT32 else None
+    value = np.zeros((batch, groups, each, *full), wide.dtype) if ordered_value is None else ordered_value
     looped(math.prod(kernel))
-    for place in np.ndindex(*kernel):
+    for place in np.ndindex(*kernel) if ordered_value is None else ():
         share = summed("bgc...,gco->bgo...", wide, weights[(slice(None), slice(None), slice(None), *place)])
         where = tuple(
             slice(p * d, p * d + (size - 1) * s + 1, s) for p, d, size, s in zip(place, dilation, spatial, stride, strict=True)
@@ -130,7 +132,7 @@ def convolve_transposed(
         batch, groups * each, *(size - 2 * p for size, p in zip(full, padding, strict=True))
     )
     if b is not None:
-        value = value + exact(b).reshape(1, -1, *(1,) * n)
+        value = value + (exact(b) if ordered_value is None else b).reshape(1, -1, *(1,) * n)
     return value.astype(x.dtype, copy=False)
 
 

@@ -35,7 +35,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._products import accumulated, exact, multiplied, sized, summed
+from torch_compat.runtime.operators._products import accumulated, added_to, exact, multiplied, sized, summed
 from torch_compat.runtime.operators.reductions import sum_type
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -225,20 +225,30 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: 
     if beta == 1 and alpha == 1 and self.array.dtype != a.dtype == b.dtype and {self.array.dtype.kind, a.dtype.kind} == {"f"}:
         x, y = common(self, Tensor(product(a, b)))  # programs run the product and the sum as two operators
         return Tensor(x + _expanded(y, broadcast(x, y)))
-    kind = _same(self.array, a, b)
-    return Tensor(_sum_with(self.array, accumulated(a, b), kind, beta, alpha))
+    return Tensor(_multiplied_onto(self.array, a, b, beta, alpha))
 
 
 @functional("addmv", inplace=True, exact=True)
 def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """``beta * self + alpha * mat @ vec``."""
     a, b = mat.array, vec.array
-    kind = _same(self.array, a, b)
+    _same(self.array, a, b)
     if self.array.ndim > 1:
         raise fail(f"vector + matrix @ vector expected, got {self.array.ndim}, {a.ndim}, {b.ndim}")
     if a.ndim != 2 or b.ndim != 1 or a.shape[1] != b.shape[0]:
         raise fail(f"size mismatch, got input ({self.array.size}), mat ({'x'.join(map(str, a.shape))}), vec ({b.size})")
-    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
+    return Tensor(_multiplied_onto(self.array, a, b, beta, alpha))
+
+
+def _multiplied_onto(base: Array, a: Array, b: Array, beta: Scalar, alpha: Scalar, *, nothing: bool = True) -> Array:
+    """``beta * base + alpha * a @ b``."""
+    kind = _same(base, a, b)
+    if beta == alpha == 1 and base.ndim <= b.ndim:
+        shape = (*a.shape[:-1], *b.shape[max(1, a.ndim - 1) :])
+        value = added_to(_expanded(base, shape), a, b)
+        if value is not None:
+            return value
+    return _sum_with(base, accumulated(a, b), kind, beta, alpha, nothing=nothing)
 
 
 def _addr(
@@ -278,11 +288,9 @@ functional("addr", inplace=True, since="1.8.0")(
 
 def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, *, nothing: bool) -> Tensor:
     a, b = batch1.array, batch2.array
-    kind = _same(self.array, a, b)
+    _same(self.array, a, b)
     _batches(a, b)
-    return Tensor(
-        np.asarray(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha, nothing=nothing), order="C")
-    )
+    return Tensor(np.asarray(_multiplied_onto(self.array, a, b, beta, alpha, nothing=nothing), order="C"))
 
 
 # Up to 1.10 a NaN in the first tensor is kept, even if beta is 0.
@@ -360,10 +368,12 @@ def _biased(value: Array, a: Array, w: Array, b: Array, era: int) -> Array:
         if b.dtype != a.dtype:
             raise fail(f"self and mat2 must have the same dtype, but got {words(b.dtype)} and {words(a.dtype)}")
         rows = value.reshape(math.prod(value.shape[:-1]), w.shape[0])
-        return (rows + exact(_expanded(b, rows.shape))).reshape(value.shape)
-    whole = broadcast(value, b)
-    if whole != value.shape:
-        raise fail(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(whole)}")
+        base = _expanded(b, rows.shape)
+        whole = added_to(base, a.reshape(len(rows), w.shape[1]), w.T)
+        return (rows + exact(base) if whole is None else whole).reshape(value.shape)
+    shape = broadcast(value, b)
+    if shape != value.shape:
+        raise fail(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(shape)}")
     if not can_cast(b.dtype, a.dtype):
         raise fail(f"result type {words(b.dtype)} can't be cast to the desired output type {words(a.dtype)}")
     return exact(value.astype(a.dtype)) + exact(b)

@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._vectors import error_function, exponentials, rounded_exponential
+from torch_compat.runtime.operators._vectors import DOUBLES, double_exponential, error_function, exponentials, rounded_exponential
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -48,7 +48,7 @@ def through_double(function: Any) -> Any:
     def compute(array: Array) -> Array:
         if array.dtype == FLOAT32 or array.dtype in HALVES:
             return function(array.astype(FLOAT64)).astype(array.dtype)
-        return function(array)
+        return DOUBLES.get(function, function)(array) if array.dtype == FLOAT64 else function(array)
 
     return compute
 
@@ -188,7 +188,7 @@ def sigmoid_of(array: Array) -> Array:
     if array.dtype.kind == "c":
         return 1 / (1 + np.exp(-array))
     if array.dtype == FLOAT64:
-        return 1 / (1 + np.exp(-array))
+        return 1 / (1 + double_exponential(-array))
     item = np.ones((), FLOAT32)  # each step in float32, like torch
     return (item / (item + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
 

@@ -12,7 +12,7 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime.libraries import libraries
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, random, words
 from torch_compat.runtime.operators._products import UNFOLDED, accumulated, exact, looped, sized
-from torch_compat.runtime.operators._vectors import exponentials
+from torch_compat.runtime.operators._vectors import double_exponential, double_tanh, exponentials
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -31,13 +31,13 @@ BIAS_AT_ONCE, BY_ONEDNN = Release("1.12.0"), Release("2.0.0")
 def _sigmoid(x: Array, of: Array) -> Array:
     """The sigmoid, which a release computes in place in ``of``: its memory layout determines the last bits of float32."""
     if x.dtype != FLOAT32:
-        return np.asarray(1 / (1 + np.exp(-x)))
+        return np.asarray(1 / (1 + double_exponential(-x)))
     item = np.ones((), FLOAT32)
     return np.asarray(item / (item + exponentials(-x, of)))
 
 
 def _tanh(x: Array) -> Array:
-    return np.asarray(np.tanh(x.astype(FLOAT64)).astype(x.dtype))
+    return double_tanh(x) if x.dtype == FLOAT64 else np.asarray(np.tanh(x.astype(FLOAT64)).astype(x.dtype))
 
 
 def _affine(x: Array, w: Array, b: Array | None, *, apart: bool = False) -> Array:

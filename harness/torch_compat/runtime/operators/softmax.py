@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array, any_dtype, axis, cast, fail, functional
 from torch_compat.runtime.operators._sums import LANES, lanes_sum
-from torch_compat.runtime.operators._vectors import exponential, rounded_exponential
+from torch_compat.runtime.operators._vectors import double_exponential, exponential, rounded_exponential
 from torch_compat.runtime.operators.activations import floats_only
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -35,10 +35,10 @@ def _across(below: Array, at: int) -> Array:
 
 
 def softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = True) -> Array:
-    """Exponentials that sum to one; float32 is computed in the steps of the kernels, other dtypes in double precision.
+    """Exponentials that sum to one; float32 and float64 are computed in the steps of the kernels, other dtypes in double precision.
 
     Parameters:
-        pairs: whether lanes are added in pairs, as of 1.12.
+        pairs: whether lanes of float32 are added in pairs, as of 1.12.
         narrow: whether sums along dimensions other than the last are in float32, as of 1.10.
     """
     if not array.ndim:
@@ -56,7 +56,11 @@ def softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = True
     x = array.astype(FLOAT64)
     if not x.size:
         return array.copy()
-    powers = np.exp(x - x.max(axis=at, keepdims=True))
+    powers = double_exponential(x - x.max(axis=at, keepdims=True))
+    if array.dtype == FLOAT64:
+        if at == array.ndim - 1:
+            return np.asarray(powers * (1 / lanes_sum(powers, at, pairs=False)))
+        return np.asarray(powers / _in_order(powers, at))
     return (powers / powers.sum(axis=at, keepdims=True)).astype(array.dtype)
 
 
@@ -81,7 +85,12 @@ def log_softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = 
     if not x.ndim:
         return np.where(np.isfinite(x), 0.0, np.nan).astype(array.dtype)
     shifted = x - x.max(axis=at, keepdims=True)
-    return (shifted - np.log(np.exp(shifted).sum(axis=at, keepdims=True))).astype(array.dtype)
+    powers = double_exponential(shifted)
+    if array.dtype == FLOAT64:
+        total = lanes_sum(powers, at, pairs=False) if at == array.ndim - 1 else _in_order(powers, at)
+    else:
+        total = powers.sum(axis=at, keepdims=True)
+    return (shifted - np.log(total)).astype(array.dtype)
 
 
 def _softmax(name: str, compute: Callable[[Array, int], Array], since: str = "1.0.0") -> None:
