@@ -37,7 +37,7 @@ BOUNDARIES = (
     0, 1, 2, 3, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 1 << 20, 30_000_000, 1_000_000_000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40,
     (1 << 61) + 1, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, -1, -2, -8, -128, -(1 << 31), -(1 << 63), 1 << 200,
 )  # fmt: skip
-LONGEST = 1 << 16  # maximum size of a record that is parsed; parsing a larger one takes longer than reading the archive
+LONGEST = 1 << 16  # maximum size in bytes of a record that is parsed; parsing a larger one takes longer than reading the archive
 
 
 def boundary(rng: random.Random) -> int:
