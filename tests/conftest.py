@@ -1,4 +1,4 @@
-"""What all tests share: evidence to work on, tests that need a real release of torch, and skips that say why.
+"""Shared by all tests: evidence to work on, tests that need a real release of torch, and skips with reasons.
 
 tests/repository/test_skips.py runs this file where there is no package ``tests``, so nothing of it is imported above.
 """

@@ -1,4 +1,4 @@
-"""Recorded observations of a tree, read, changed and spoiled by tests.
+"""Recorded observations of a tree, read, changed and damaged by tests.
 
 What is changed through readers is written as the harness writes it. What is changed line by line gets a last line that fits, so that
 only what the line says can be held against it.

@@ -1,4 +1,4 @@
-"""A small root of real evidence: what a few releases of the repository did with a few recipes, and nothing else.
+"""A small root of real evidence: the results of a few releases of the repository for a few recipes, and nothing else.
 
 The repository's own evidence grows with every release. Tests that copy, spoil and judge evidence hundreds of times work on
 this part of it, made anew for each run of the tests, so that they cost the same whatever the whole costs. In it every

@@ -1,4 +1,4 @@
-"""``inspect`` of an exported program with 1 GiB of weights reads no weights; the pages that the system read of the file are counted.
+"""``inspect`` of an exported program with 1 GiB of weights reads no weights; the pages that the system read from the file are counted.
 
 What reads all bytes of a file up to ``allowance.HASHED`` is its digest and the checksums of its records; nothing else does.
 """

@@ -1,4 +1,4 @@
-"""Commands in a process of their own that dies, as by ``kill -9``, at a chosen file operation in a tree or at a chosen moment.
+"""Commands in a separate process that dies, as by ``kill -9``, at a chosen file operation in a tree or at a chosen moment.
 
 A file operation is whatever changes something on the disk: opening for writing, writing, truncating, waiting for the disk, renaming,
 removing, making or removing a folder. They are seen by Python's audit events, whatever code of ours does them, and those that have none

@@ -1,4 +1,4 @@
-"""Copies of a small part of the repository's evidence, to plant defects in, and what judging them says.
+"""Copies of a small part of the repository's evidence for planting defects, and the results of judging them.
 
 The part is made so that nothing in it is red (see tests/small_tree.py): whatever is red in a copy was planted there.
 """

@@ -1,4 +1,4 @@
-"""``python -m tests.planted [--count 10000] [--seed 1]``: other outcomes in cells that waivers cover, each of which must be noticed.
+"""``python -m tests.planted [--count 10000] [--seed 1]``: other outcomes in cells covered by waivers, each of which must be detected.
 
 A plant takes one covered cell of some evidence, over all waivers, families and load options, and changes what the reader said: other
 bits, another dtype or shape, another error, signal or stage, a refusal instead of a value, the value that was written, or the accepted

@@ -1,4 +1,4 @@
-"""Planted defects turn the run red: each is named in the report, at whatever place it was planted.
+"""Planted defects make the run fail: each is named in the report, wherever it was planted.
 
 Not everything can be noticed without asking a release again. A recorded observation whose result and everything beside it were
 changed together so that they still fit each other reads like a true one, once digests and footer are fixed, unless a waiver

@@ -1,4 +1,4 @@
-"""Planted defects over deprecations, waivers, the calendar and the evidence: each turns the run red, and is named.
+"""Planted defects in deprecations, waivers, the calendar and the evidence: each makes the run fail, and is named.
 
 The tree is one in which releases do exactly what the files say (tests/deprecated_tree.py). What cannot be noticed without asking a
 release again is left out: an event and the evidence of the releases around it that were changed together, footer and all.

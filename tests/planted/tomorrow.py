@@ -1,4 +1,4 @@
-"""Rehearsals of the day after: evidence in which one more release is there, which behaves as the newest one does, or nearly so.
+"""Rehearsals of the day after: evidence with an additional release that behaves like the newest one, or nearly so.
 
 The release is made in memory, of what is recorded of the newest one: it writes the same archives, and reads everything as that one does;
 others read its archives as they read those of the newest one. Rules that need the survey of a release, of its operators and of its loader

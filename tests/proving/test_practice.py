@@ -1,4 +1,4 @@
-"""What tests of upgraders get wrong in practice, planted here: none of it passes for a proof.
+"""Typical mistakes in tests of upgraders, planted here: none of them counts as a proof.
 
 Such a test loads a fixture of an old release, calls it with a few random tensors, and compares with an expectation written by hand. It goes
 green without a check where the fixture does not load and is skipped, where its path does not exist, where the assertion cannot

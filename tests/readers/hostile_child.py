@@ -1,4 +1,4 @@
-"""A child that its archive has taken over: the gate for views is open in it, and a call of ``attack`` runs any code of Python.
+"""A child process taken over by its archive: the gate for views is open in it, and a call of ``attack`` runs any Python code.
 
 Run in place of :mod:`torch_compat.readers.child`. The product has no such switch: this module patches it in its own process.
 """

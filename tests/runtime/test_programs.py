@@ -1,4 +1,4 @@
-"""Programs of several releases that show what no fixture of the corpus shows; each does what it did in its writer.
+"""Programs of several releases that show what no fixture of the corpus shows; the results are those of the writer.
 
 ``programs/manifest.jsonl`` says of each archive which release wrote it, what it shows, the calls, and what they gave there. The
 archives are those that the releases wrote, packed anew without their debug records.

@@ -1,4 +1,4 @@
-"""What the seeded share of predictions notices: defects planted in the runtime, causes that nothing shows, and documents that are not so.
+"""What the seeded sample of predictions detects: defects planted in the runtime, causes without cells, and outdated documents.
 
 ``.ci/run`` executes the share for all readers; here the defects are planted, which takes a few of them.
 """
