@@ -1,4 +1,4 @@
-"""Deltas: the omitted values can be restored exactly."""
+"""Departures: the omitted values can be restored exactly."""
 
 from __future__ import annotations
 
