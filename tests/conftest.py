@@ -1,6 +1,6 @@
 """Shared by all tests: evidence to work on, tests that need a real release of torch, samples of long tests, and skips with reasons.
 
-tests/repository/test_skips.py runs this file where there is no package ``tests``, so nothing of it is imported above.
+tests/repository/test_skips.py runs this file without a package ``tests``, so nothing from it is imported above.
 """
 
 from __future__ import annotations

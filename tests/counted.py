@@ -1,4 +1,4 @@
-"""Counts for tests: policy tables that carry the number that the lock states of them, and changes of a lock."""
+"""Counts for tests: policy tables with the counts in the lock, and changes of a lock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A small root of deprecations with generated evidence: every kind, kept, broken and waived, late, pending, unclear and planned.
+"""A small root of deprecations with generated evidence: every kind, kept, violated and waived, late, pending, unclear and planned.
 
-Its releases do exactly what the files of the deprecations say, so nothing in it is red; whatever turns it red was planted.
+Its releases do exactly what the deprecation files say, so nothing fails in it, except for planted defects.
 """
 
 from __future__ import annotations

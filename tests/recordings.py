@@ -1,7 +1,7 @@
-"""Recorded observations of a tree, read, changed and spoiled by tests.
+"""Recorded observations of a tree, read, changed and damaged by tests.
 
-What is changed through readers is written as the harness writes it. What is changed line by line gets a last line that fits, so that
-only what the line says can be held against it.
+Changes through readers are written as the harness writes them. After changes to single lines, the last line is updated, so that only the
+content of the line can be rejected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A small root of real evidence: what a few releases of the repository did with a few recipes, and nothing else.
+"""A small root of real evidence: the results of a few releases of the repository for a few recipes, and nothing else.
 
-The repository's own evidence grows with every release. Tests that copy, spoil and judge evidence hundreds of times work on
-this part of it, made anew for each run of the tests, so that they cost the same whatever the whole costs. In it every
-promise holds or is waived, by waivers that are drafted from what fails; so whatever turns it red was done by the test.
+The repository's own evidence grows with every release. Tests that copy, damage and judge evidence hundreds of times use this part of it,
+created anew for each test run, so that their cost does not depend on the size of the whole. Every promise in it holds or is waived, by
+waivers drafted from its failures; so every other failure was caused by the test.
 """
 
 from __future__ import annotations

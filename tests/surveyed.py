@@ -1,4 +1,4 @@
-"""What a survey gives, as small as it can be with every section and every form of entries in it."""
+"""A minimal survey with every section and every form of entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An archive is one file or a directory of files: what it measures, and what it may not contain."""
+"""An archive is one file or a directory of files: its measurements, and what it may not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate: a view lies within its memory, or is refused; held against numpy on small numbers and against exact arithmetic on large ones."""
+"""The gate: a view lies within its memory or is refused; compared with numpy on small numbers and with exact arithmetic on large ones."""
 
 from __future__ import annotations
 

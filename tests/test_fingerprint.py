@@ -1,4 +1,4 @@
-"""Keys of what our code computed: they change with everything that the code passes through, and with nothing else."""
+"""Cache keys of our code: they change with everything that the code depends on, and with nothing else."""
 
 from __future__ import annotations
 

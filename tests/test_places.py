@@ -1,4 +1,4 @@
-"""Names become paths inside a folder or are refused; files are read whole, but never without end."""
+"""Names become paths inside a folder or are rejected; files are read completely, but with a size limit."""
 
 from __future__ import annotations
 

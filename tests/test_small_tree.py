@@ -1,4 +1,4 @@
-"""The small tree that other tests work on is real evidence, whole and green, and every rule has something to say of it."""
+"""The small tree that other tests use is real evidence, complete and without failures, and every rule judges something in it."""
 
 from __future__ import annotations
 

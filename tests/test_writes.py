@@ -1,4 +1,4 @@
-"""Writing into a tree: whole or not at all, one run at a time, and in words where it cannot be done."""
+"""Writing into a tree: completely or not at all, one run at a time, and with clear errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of tools/ and benchmarks/ as modules: these folders are no packages, and tests run where they are not on the path."""
+"""Programs of tools/ and benchmarks/ as modules: these folders are not packages, and tests run where they are not on the path."""
 
 from __future__ import annotations
 

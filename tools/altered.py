@@ -1,16 +1,16 @@
 """``python tools/altered.py make KIND FOLDER [--release X]`` or ``check [--release X] [--kind KIND ...] [-- OPTIONS OF candidate]``: altered builds.
 
-A build of torch is made out of the environment of a release that is built here (2.13.0 unless named). All of its files are hard links, but for
-those that are altered. It says that it is a nightly of the next minor release, of a week after the release. ``KIND`` says what else is altered:
+A build of torch is made from the environment of a locally built release (2.13.0 by default). Except for the altered files, all its files
+are hard links. It reports itself as a nightly of the next minor release, one week after the release. ``KIND`` names the alteration:
 
     same       nothing
     python     ``torch/_utils.py``: a loaded parameter always requires a gradient
     operators  ``libtorch_cpu.so``: ``aten::nanquantile`` has another name, ``aten::pad_sequence`` pads with ones by default
 
-``check`` makes each kind, and one more, ``itself``: the environment as it is. It runs ``torch-compat candidate`` with each against the release, and
-compares the report with what was altered. Options after ``--`` go to ``candidate``; without any it reads the recipes of ``RECIPES`` only.
+``check`` makes each kind, and ``itself``: the unmodified environment. It runs ``torch-compat candidate`` with each against the release,
+and checks that the report matches the alteration. Options after ``--`` go to ``candidate``; without any, it reads only ``RECIPES``.
 
-Exit status: 0 all reports are right, 1 one is not, 4 the release is not built here.
+Exit status: 0 all reports are right, 1 a report is wrong, 4 the release is not built here.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ RELEASE: Final = "2.13.0"
 KINDS: Final = ("same", "python", "operators")
 ITSELF: Final = "itself"
 RECIPES: Final = ("save_parameters", "default_of_nanquantile", "default_of_pad_sequence", "div")
-"""What reaches everything that is altered, and a program that does not."""
+"""Recipes affected by every alteration, and a program that is not affected."""
 DAYS: Final = 7
-"""After the release: within the window, so that the release has to read what the build writes."""
+"""After the release, but within the window in which the release has to read what the build writes."""
 CHANGES: Final = {
     "same": {},
     "python": {"_utils.py": {b"torch.nn.Parameter(data, requires_grad)": b"torch.nn.Parameter(data)"}},
     "operators": {
-        "lib/libtorch_cpu.so": {  # of the same length: offsets stay
+        "lib/libtorch_cpu.so": {  # same length, so that offsets do not change
             b"nanquantile(Tensor self, Tensor q,": b"nanquantil_(Tensor self, Tensor q,",
             b"nanquantile.scalar(Tensor self, float q,": b"nanquantil_.scalar(Tensor self, float q,",
             b"pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0": (
@@ -67,14 +67,14 @@ EXPECTED: Final = {
         }
     ),
 }
-"""What the report has to name as new and as breaking a promise, by what it is and its operator or recipe."""
+"""The findings that the report has to list as new and as breaking a promise, by kind and by operator or recipe."""
 
 
 def make(environment: Environment, kind: str, folder: Path, day: dt.date) -> Path:
-    """Make a build out of an environment; its Python. Nothing of the environment is written, and nothing of it through a link.
+    """Make a build from an environment and return its Python. Never writes to the environment, not even through a link.
 
     Raises:
-        SystemExit: the release has none of the texts that the kind alters.
+        SystemExit: the release does not contain the text that the kind alters.
     """
     shutil.copytree(environment.prefix, folder, symlinks=True, copy_function=linked)
     (torch,) = folder.glob("lib/python*/site-packages/torch")
@@ -87,7 +87,7 @@ def make(environment: Environment, kind: str, folder: Path, day: dt.date) -> Pat
 
 
 def linked(source: str, target: str) -> None:
-    """A file at another place without its bytes, where both places are on one disk."""
+    """Create a file at another path as a hard link if both paths are on one disk, otherwise as a copy."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -95,7 +95,7 @@ def linked(source: str, target: str) -> None:
 
 
 def alter(path: Path, changes: dict[bytes, bytes]) -> None:
-    """Replace texts of a file, which becomes a file of its own: written through the link, the original would change, too."""
+    """Replace text in a file after unlinking it: writing through the hard link would change the original, too."""
     content = path.read_bytes()
     for old, new in changes.items():
         if old not in content:
@@ -108,7 +108,7 @@ def alter(path: Path, changes: dict[bytes, bytes]) -> None:
 
 
 def wrong(kind: str, report: dict[str, Any]) -> list[str]:
-    """What a report of ``candidate`` says of a build and should not, or should and does not."""
+    """The differences between a report of ``candidate`` and the expected one."""
     results = {
         (item["what"], item["witness"].partition(" ")[0].rpartition("/")[2])
         for item in report["new"]
@@ -123,7 +123,7 @@ def wrong(kind: str, report: dict[str, Any]) -> list[str]:
 
 
 def check(environment: Environment, kind: str, folder: Path, day: dt.date, options: list[str]) -> list[str]:
-    """Run ``candidate`` with a build; print what it took, and give what is wrong."""
+    """Run ``candidate`` with a build; print the duration, and return the errors in its report."""
     python = environment.python if kind == ITSELF else make(environment, kind, folder / kind, day)
     command = ["candidate", f"python:{python}", "--against", f"torch-{environment.version}", "--into", str(folder / "trees")]
     before, began = _processor(), time.monotonic()
@@ -152,7 +152,7 @@ def _processor() -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; its exit status."""
+    """Run one command and return its exit status."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n\n")[0], formatter_class=argparse.RawTextHelpFormatter
     )

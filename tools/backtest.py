@@ -1,9 +1,9 @@
-"""``python tools/backtest.py [--release 2.6.0] [--write] [--check]``: what candidate would have said of each release the day before.
+"""``python tools/backtest.py [--release 2.6.0] [--write] [--check]``: what candidate would have reported the day before each release.
 
-Makes reports/backtest.md and reports/backtest/drawn.md from recorded observations; needs no torch, and takes one or two minutes of
-processor time. Prints the sections of the releases that are named, and writes nothing, unless told to. --check compares the labels of
-reports/backtest/labels.toml with the facts that are drawn, and with the limits of false alarms. Exit status: 0; 1 a document is not
-current, labels do not match, or a limit is exceeded; 4 nobody has labeled the facts.
+Creates reports/backtest.md and reports/backtest/drawn.md from recorded observations; needs no torch, and takes one or two minutes of
+processor time. With --release, prints the sections of these releases, and writes nothing without --write. --check compares the labels of
+reports/backtest/labels.toml with the sampled facts, and with the limits of false alarms. Exit status: 0 success; 1 a document is not
+current, labels do not match, or a limit is exceeded; 4 the facts are not labeled.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ DRAWN = "reports/backtest/drawn.md"
 
 
 def hand_of(root: Path) -> BacktestNotes:
-    """What people wrote beside the report."""
+    """The hand-written notes of the report."""
     folder = root / "reports" / "backtest"
     labels, fates = (path.read_bytes() if path.is_file() else None for path in (folder / "labels.toml", folder / "fates.toml"))
     return read_hand(labels, fates)
 
 
 def found_of(root: Path, releases: list[str] | None = None) -> list[Backtested]:
-    """The backtest of some releases, of all unless they are named; says on standard error which one is done."""
+    """The backtest of the named releases, or of all; reports progress on standard error."""
     place = Root(root)
     results = []
     with uncollected():
@@ -46,7 +46,7 @@ def found_of(root: Path, releases: list[str] | None = None) -> list[Backtested]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print, write or check; an error that was foreseen is told in words."""
+    """Print, write or check; expected errors are printed as messages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=REPOSITORY, help="root of the repository; default: this repository")
     parser.add_argument("--release", action="append", help="only this release, as its section is; can be repeated; prints it")
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> int:
-    """Do what was asked; the exit status."""
+    """Run the requested action and return the exit status."""
     hand = hand_of(root)
     result = found_of(root, releases)
     if releases:

@@ -1,10 +1,10 @@
-"""What Python's standard library and numpy have beside the recorded releases, as histories in ``fixtures/beside``.
+"""Histories of Python's standard library and numpy next to the recorded releases, in ``fixtures/beside``.
 
     python tools/beside.py python PYTHON...     the standard library of each of these interpreters
     python tools/beside.py numpy PYTHON...      the numpy of each
 
-The names of a module are its attributes that are no modules. A name that a module makes only when it is asked for is found if the same
-module has it in another version, or another module of the package, or Python's builtins.
+The names of a module are its attributes other than modules. A name that a module creates lazily is found if the same module has it
+in another version, or another module of the package or Python's builtins have it.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ LEFT_OUT = {
     "python": ["test", "tests", "idlelib", "lib2to3", "turtledemo", "turtle", "tkinter", "antigravity", "this", "ensurepip", "site-packages", "pip", "setuptools", "wheel", "pkg_resources", "_distutils_hack"],
     "numpy": ["tests", "distutils", "f2py", "typing", "_pyinstaller", "conftest", "setup", "testing"],
 }  # fmt: skip
-"""Modules that are not searched, wherever they lie."""
+"""Modules that are not searched, wherever they are."""
 
 
 def main() -> int:
-    """Ask every interpreter twice: the second time for what the others said."""
+    """Query every interpreter twice: the second time with the names that the others reported."""
     kind, *pythons = sys.argv[1:]
     if kind not in WHAT or not pythons:
         print(__doc__, file=sys.stderr)
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 def ask(python: str, kind: str, wanted: dict[str, list[str]]) -> tuple[str, dict[str, list[str]]]:
-    """What one interpreter has: the version of Python or numpy, and names by module."""
+    """The contents of one interpreter: the version of Python or numpy, and names by module."""
     asked = json.dumps([kind, LEFT_OUT[kind], wanted])
     done = subprocess.run([python, "-I", "-c", ASK], input=asked, capture_output=True, text=True, check=True)
     version, modules = json.loads(done.stdout)
@@ -128,7 +128,7 @@ def history(kind: str, by_version: dict[str, dict[str, list[str]]]) -> str:
             bits = known.holding(version for version, names in having.items() if name in names)
             spans.setdefault(bits, []).append(quoted(name))
         if empty not in spans:
-            spans[empty] = ["."]  # that the module is there
+            spans[empty] = ["."]  # the module exists
         facts += [f"{module}\t{known.text(bits)} {' '.join(names)}" for bits, names in spans.items()]
     return "\n".join([*lines, *sorted(facts), ""])
 

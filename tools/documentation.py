@@ -1,4 +1,4 @@
-"""Stage the documentation site, and check what mkdocs made of it: `nox -s docs` does both.
+"""Stage the documentation site, and check the site built by mkdocs: `nox -s docs` does both.
 
 `python tools/documentation.py stage DIR` writes DIR/mkdocs.yml and DIR/pages: the pages of docs/, with the tables of the reference written from the
 schemas, and every other Markdown file of the repository that a page links to. `python tools/documentation.py check SITE` fails if a page of the
@@ -31,7 +31,7 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^ *(```+|~~~+)")
 MARKER = re.compile(r"^<!-- reference: (?P<name>[a-z-]+) -->$", re.MULTILINE)
 LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
-NOT_LOADED = {"canonical", "next", "prev"}  # of <link rel>: only says where something is
+NOT_LOADED = {"canonical", "next", "prev"}  # of <link rel>: only states a location
 
 
 class SiteError(Exception):
@@ -63,12 +63,12 @@ def pages(root: Path) -> dict[str, str]:
 
 
 def staged(name: str) -> str:
-    """Where a Markdown file of the repository lies in the staged directory."""
+    """The path of a Markdown file of the repository in the staged directory."""
     return name.removeprefix(f"{SOURCE}/") if name.startswith(f"{SOURCE}/") else f"repository/{name}"
 
 
 def _target(root: Path, name: str, target: str) -> str | None:
-    """The path in the repository that a link of a file leads to; None for a link to elsewhere or within the page."""
+    """The path in the repository that a link in a file points to; None for an external link or one within the page."""
     path = target.partition("#")[0]
     if not path or ELSEWHERE.match(path):
         return None
@@ -79,7 +79,7 @@ def _target(root: Path, name: str, target: str) -> str | None:
 
 
 def _page(root: Path, name: str, target: str) -> str | None:
-    """The Markdown file that a link leads to, of a directory its README; None where there is none."""
+    """The Markdown file that a link points to; for a directory, its README; None if there is none."""
     result = _target(root, name, target)
     if result is not None and (root / result).is_dir():
         result = posixpath.join(result, "README.md")
@@ -88,7 +88,7 @@ def _page(root: Path, name: str, target: str) -> str | None:
 
 
 def _rewritten(root: Path, name: str, text: str, texts: dict[str, str]) -> str:
-    """The text of a page with links that hold in the staged directory."""
+    """The text of a page with links that are valid in the staged directory."""
 
     def link(match: re.Match[str]) -> str:
         target = match["target"]
@@ -112,7 +112,7 @@ def _links(text: str) -> Iterator[re.Match[str]]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, and whether each is a code block."""
+    """The pieces of the text, each with whether it is a code block."""
     piece: list[str] = []
     fence: str | None = None
     for line in text.splitlines(keepends=True):
@@ -149,7 +149,7 @@ def json_reference(root: Path) -> str:
 
 
 def policy_reference(root: Path) -> str:
-    """A section for each kind of table in the policy files, from the schema that the models and their docstrings make."""
+    """A section for each kind of table in the policy files, from the schema generated from the models and their docstrings."""
     schema = json.loads((root / "policies/policy.schema.json").read_text(encoding="utf-8"))
     definitions = schema["definitions"]
     rows, direct = [], {}
@@ -183,7 +183,7 @@ def _tables(schema: dict[str, Any], name: str) -> Iterator[str]:
 
 
 def _table(schema: dict[str, Any], name: str) -> str:
-    """The keys of an object, those of objects inside it by their path; its type where it has no keys."""
+    """The keys of an object, with those of nested objects by path; the type if it has no keys."""
     rows = [
         f"| `{path}` | {_type(form, name)} | {'yes' if required else ''} | {_cell(form.get('description', ''))} |"
         for path, form, required in _keys(schema, "")
@@ -192,7 +192,7 @@ def _table(schema: dict[str, Any], name: str) -> str:
 
 
 def _keys(schema: dict[str, Any], above: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Every key with its schema and whether it is required; of alternatives, the keys of each."""
+    """Every key with its schema and whether it is required; for alternatives, the keys of each."""
     for alternative in _alternatives(schema):
         yield from _keys(alternative, above)
     for key, form in schema.get("properties", {}).items():
@@ -232,7 +232,7 @@ def _type(schema: dict[str, Any], name: str) -> str:
 
 
 def _short(model: str) -> str:
-    """The name of a model; where two have the same, the schema holds the module before it."""
+    """The name of a model; if two models share a name, the schema prefixes it with the module."""
     *module, name = model.split("__")
     return f"{name} ({module[-1]})" if module else name
 
@@ -246,12 +246,12 @@ def _code(value: object) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as it can stand in a cell of a table."""
+    """A text for a table cell."""
     return _sentence(text).replace("|", "\\|")
 
 
 def _sentence(text: str) -> str:
-    """A description on one line, in which nothing is taken for HTML or for a link."""
+    """A description on one line, escaped so that nothing is parsed as HTML or as a link."""
     flat = " ".join(text.split()).replace("``", "`")
     return "".join(
         part if index % 2 else re.sub(r"([<\[*_])", r"\\\1", part) for index, part in enumerate(re.split(r"(`[^`]*`)", flat))
@@ -275,21 +275,21 @@ def stage(root: Path, out: Path) -> int:
 
 
 class _Loads(HTMLParser):
-    """Collects what a page loads."""
+    """Collects the addresses that a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.urls: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep the address that a tag loads."""
+        """Keep the address loaded by a tag."""
         given = dict(attrs)
         if tag in LOADED and given.get("rel") not in NOT_LOADED and (url := given.get(LOADED[tag])) is not None:
             self.urls.append(url)
 
 
 def loads_from_elsewhere(site: Path) -> list[str]:
-    """What pages and styles of a built site load from other hosts: "PAGE: URL".
+    """The resources that pages and styles of a built site load from other hosts: "PAGE: URL".
 
     Raises:
         SiteError: if there is no page, since nothing was checked then.

@@ -1,7 +1,7 @@
-"""``python tools/export_witnesses.py FOLDER``: write the altered archives that loaders of exported programs are asked with.
+"""``python tools/export_witnesses.py FOLDER``: write the altered archives for testing loaders of exported programs.
 
-They are the ones of ``fixtures/operators/export_witnesses.txt``, the same bytes every time, made of frozen fixtures. Releases load them
-with ``torch.export.load``, which runs code that an archive chooses; what was altered in these asks for none.
+They are those of ``fixtures/operators/export_witnesses.txt``, made from frozen fixtures, with the same bytes every time. Releases load them
+with ``torch.export.load``, which can run code chosen by an archive; the alterations here do not make it run any.
 """
 
 from __future__ import annotations

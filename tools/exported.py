@@ -1,12 +1,12 @@
-"""``python tools/exported.py FOLDER [--programs DIR] [--writer X ...] [--only NAME ...] [--cross]``: exported programs of many, by real releases and without torch.
+"""``python tools/exported.py FOLDER [--programs DIR] [--writer X ...] [--only NAME ...] [--cross]``: compare exported programs with releases.
 
-Each writer, a release that is built here, exports every recipe of family ``export`` in DIR (``fixtures/awaiting`` unless given) in one process, which
-loads the archives again and calls them; with ``--cross`` it loads those of all other writers, too. What the release did is kept in FOLDER and
-reused. The reference reader then runs each archive at the horizon of that release, and the results are compared: right; rounded, where only
-numbers of a chain of float32 operators differ by more than the policy's tolerance for one operator (see tools/programs.py); lacking, where the reference
-reader does not support something; wrong. Of those that are right, the last line says how many are the same to the last bit.
+Each writer (a locally built release) exports every recipe of family ``export`` in DIR (default: ``fixtures/awaiting``) in one process,
+loads the archives again and calls them; with ``--cross`` it also loads those of all other writers. Results of releases are kept in FOLDER and
+reused. The reference reader then runs each archive at the horizon of that release, and the results are compared: right; rounded, if
+only numbers of a chain of float32 operators differ by more than the policy's tolerance for one operator (see tools/programs.py); lacking,
+if the reference reader does not support a feature; wrong. The last line counts the right ones that are equal bit for bit.
 
-The programs run without isolation: give it recipes of your own only. Exit status 1 if a cell is wrong or lacking, 4 if nothing was compared.
+The programs run without isolation: use only your own recipes. Exit status 1 if a cell is wrong or lacking, 4 if nothing was compared.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ with open(sys.argv[2], "a") as out:
 
 
 def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What a release did of these tasks, by id; what FOLDER does not know yet is asked."""
+    """The results of a release for these tasks, by id; only tasks without results in FOLDER are run."""
     kept = folder / f"torch-{version}" / "results.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     known = {item["id"]: item for item in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
@@ -98,7 +98,7 @@ def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, 
     environment = Environments().get(version)
     if missing and environment is not None:
         command = [str(environment.python), "-c", CHILD, str(WORKER), str(kept)]
-        environ = environment.environ(DETERMINISM)  # as the corpus is recorded: with vectors of AVX2
+        environ = environment.environ(DETERMINISM)  # as the corpus is recorded: with AVX2 vectors
         done = subprocess.run(
             command, input=json.dumps(missing), text=True, capture_output=True, check=False, cwd=kept.parent, env=environ
         )
@@ -109,7 +109,7 @@ def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, 
 
 
 def held(path: Path, task: dict[str, Any], horizon: str, policy: Policy) -> tuple[str, str]:
-    """How the reference reader stands to what a release did, and in which words; of what is right, whether to the last bit."""
+    """The verdict on the reference reader, with a text; for a right result, whether it is equal bit for bit."""
     try:
         got = perform(path, FAMILY, task["calls"], f"reference@{horizon}")
     except Unsupported as error:
@@ -132,7 +132,7 @@ def held(path: Path, task: dict[str, Any], horizon: str, policy: Policy) -> tupl
 
 
 def _close(path: Path, expected: dict[str, Any], got: dict[str, Any], comparison: Comparison, policy: Policy) -> bool:
-    """Whether all that differs lies within the tolerance of one operator of the program, as the corpus is judged."""
+    """Whether all differences are within the tolerance of one operator of the program, as for the corpus."""
     extent = [item for item in comparison.extent if not policy.disregards(item["kind"], FAMILY)]
     if any(item["kind"] != "value" for item in extent):
         return False
@@ -146,7 +146,7 @@ def _close(path: Path, expected: dict[str, Any], got: dict[str, Any], comparison
 
 
 def main() -> int:
-    """Write, read and compare; the exit status."""
+    """Write, read and compare; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="directory for archives and results")
     parser.add_argument("--programs", type=Path, default=REPOSITORY / "fixtures" / "awaiting", help="directory with recipes")

@@ -1,8 +1,8 @@
-"""``python tools/exported_draw.py FOLDER [--count N] [--seed S]``: programs for ``torch.export`` that nobody chose, as recipes in FOLDER.
+"""``python tools/exported_draw.py FOLDER [--count N] [--seed S]``: randomly generated programs for ``torch.export``, as recipes in FOLDER.
 
-Each is a graph of 4 to 12 operators over floats, integers and booleans, drawn from a seed: one program in three has a dynamic batch, one
-in four changes a buffer, half return several values. ``python tools/exported.py FOLDER2 --programs FOLDER`` lets real releases export and call
-them, and compares the reference reader with what they computed.
+Each is a graph of 4 to 12 operators over floats, integers and booleans, generated from a seed: one program in three has a dynamic batch
+dimension, one in four mutates a buffer, half return several values. ``python tools/exported.py FOLDER2 --programs FOLDER`` lets real
+releases export and call them, and compares the reference reader with their results.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["program"]
 FLOAT: Final = "float32"
 INT: Final = "int64"
 BOOL: Final = "bool"
-BATCH: Final = 4  # when a program is exported
+BATCH: Final = 4  # at export time
 
 Dimension = int | str
-"""A number, or a text such as ``2b``: so many times the batch."""
+"""A size: a number, or a multiple of the batch size, such as ``2b``."""
 
 
 class Variable(NamedTuple):
@@ -38,7 +38,7 @@ class Variable(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An operator applied: its expression, and what it gives."""
+    """An operator call: its expression and its result."""
 
     text: str
     dtype: str
@@ -87,11 +87,11 @@ ALONG: Final = (
 
 
 class Drawing:
-    """One program as it is drawn.
+    """One program under construction.
 
     Parameters:
-        rng: what it is drawn with.
-        dynamic: whether the first dimension of its inputs is a batch of any size.
+        rng: the random number generator.
+        dynamic: whether the first dimension of its inputs is a dynamic batch dimension.
     """
 
     def __init__(self, rng: random.Random, *, dynamic: bool) -> None:
@@ -103,12 +103,12 @@ class Drawing:
         self.parts: list[str] = []
 
     def any_of(self, dtype: str, least: int = 0, most: int = 9) -> Variable | None:
-        """A variable of a dtype with so many dimensions, rather a late one."""
+        """A variable with the given dtype and number of dimensions, preferably a recent one."""
         results = [variable for variable in self.variables if variable.dtype == dtype and least <= len(variable.shape) <= most]
         return results[-1 - min(int(self.rng.expovariate(0.7)), len(results) - 1)] if results else None
 
     def pair(self, dtype: str) -> tuple[Variable, Variable, tuple[Dimension, ...]] | None:
-        """Two variables whose shapes broadcast, and the shape that they have together."""
+        """Two variables with broadcastable shapes, and the broadcast shape."""
         results = [variable for variable in self.variables if variable.dtype == dtype]
         self.rng.shuffle(results)
         for first in results:
@@ -119,13 +119,13 @@ class Drawing:
         return None
 
     def part(self, text: str) -> str:
-        """A submodule or a tensor of the module; its name."""
+        """A submodule or a tensor of the module; returns its name."""
         name = f"part{len(self.parts)}"
         self.parts.append(f"self.{name} = {text}")
         return f"self.{name}"
 
     def step(self) -> Step | None:
-        """One operator, or None where nothing fits what was drawn."""
+        """One operator, or None if no operator fits the random choice."""
         kinds: list[tuple[int, Callable[[], Step | None]]] = [
             (6, self.unary), (4, self.binary), (2, self.over), (3, self.along), (2, self.moved), (2, self.cut), (2, self.joined),
             (2, self.layer), (1, self.counted), (1, self.chosen), (1, self.truth), (1, self.converted), (1, self.shaped),
@@ -302,7 +302,7 @@ class Drawing:
         return None
 
     def draw(self, count: int) -> None:
-        """Add so many operators."""
+        """Add the given number of operators."""
         while len(self.lines) < count:
             step = self.step()
             if step is None or len(step.shape) > 5 or size_of(step.shape) > 4000:
@@ -313,12 +313,12 @@ class Drawing:
 
 
 def twice(size: Dimension) -> Dimension:
-    """Two times a dimension."""
+    """Twice a size."""
     return 2 * size if isinstance(size, int) else f"{2 * int(size[:-1])}b"
 
 
 def size_of(shape: tuple[Dimension, ...]) -> int:
-    """Elements, of a batch of :data:`BATCH`."""
+    """The number of elements, with batches of :data:`BATCH`."""
     total = 1
     for size in shape:
         total *= size if isinstance(size, int) else int(size[:-1]) * BATCH
@@ -326,7 +326,7 @@ def size_of(shape: tuple[Dimension, ...]) -> int:
 
 
 def together(first: tuple[Dimension, ...], second: tuple[Dimension, ...]) -> tuple[Dimension, ...] | None:
-    """The shape to which two shapes broadcast; None if they do not."""
+    """The broadcast shape of two shapes; None if they are not broadcastable."""
     width = max(len(first), len(second))
     left, right = ((1,) * (width - len(side)) + side for side in (first, second))
     if any(item != other and 1 not in (item, other) for item, other in zip(left, right, strict=True)):
@@ -339,7 +339,7 @@ HARD: Final = ('float("nan")', 'float("inf")', '-float("inf")', "1e30", "-1e-30"
 
 
 def values(rng: random.Random, shape: tuple[int, ...], dtype: str, *, hard: bool) -> str:
-    """A tensor as Python writes it."""
+    """A tensor as a Python expression."""
     count = 1
     for size in shape:
         count *= size
@@ -351,7 +351,7 @@ def values(rng: random.Random, shape: tuple[int, ...], dtype: str, *, hard: bool
 
 
 def program(seed: int, number: int) -> str:
-    """The recipe of a number."""
+    """The recipe with this number."""
     rng = random.Random(f"exported {seed} {number}")
     dynamic = number % 3 == 0
     drawing = Drawing(rng, dynamic=dynamic)
@@ -359,7 +359,7 @@ def program(seed: int, number: int) -> str:
     buffer = number % 4 == 1
     results = [variable.name for variable in drawing.variables if variable.name.startswith("v")]
     used = set(re.findall(r"\bv\d+\b", " ".join(line.partition(" = ")[2] for line in drawing.lines)))
-    chosen = [name for name in results if name not in used]  # whatever nobody uses, an exporter may leave out
+    chosen = [name for name in results if name not in used]  # an exporter may remove unused values
     if buffer:
         drawing.parts.append('self.register_buffer("count", torch.zeros(3))')
         drawing.lines.append("self.count.add_(1.5)")

@@ -1,7 +1,7 @@
-"""Count things that the design has only once: `python tools/house.py` prints the counts, `--check` fails above the limits.
+"""Count things that should exist only once in the design: `python tools/house.py` prints the counts, `--check` fails above the limits.
 
-The counts come from the syntax trees of the package and from the recorded files, not from a list that is kept by hand. The description of
-a count that cannot be exact says how it is counted. `--root DIR` counts in another checkout, such as that of an older commit.
+The counts come from the syntax trees of the package and from the recorded files, not from a list maintained by hand. The description
+of a count that cannot be exact says how it is counted. `--root DIR` counts in another checkout, such as that of an older commit.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-LONG = 600  # lines of a file that one can still hold in mind
-NOT_NOUNS = {"one", "found", "said", "made"}  # they do not say what a variable holds
+LONG = 600  # lines of a file that a reader can still overview
+NOT_NOUNS = {"one", "found", "said", "made"}  # names that do not say what a variable contains
 DTYPES = {
     "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool",
     "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "BFloat16", "ComplexFloat", "ComplexDouble",
 }  # fmt: skip
 A_TABLE = 6  # dtypes in one literal
 ALONE = ("inside/", "extension.py")
-"""Files that run beside an old torch and can import nothing of the package: what they have again, they must have again."""
+"""Files that run next to an old torch and cannot import the package, so they have to duplicate some of its code."""
 
 
 SPANS_OF_DAYS = {"workspace.py"}
-DTYPE_RULES = {"runtime/dtypes.py", "runtime/operators/casting.py"}  # which of two dtypes a calculation has; which operators cast
+DTYPE_RULES = {"runtime/dtypes.py", "runtime/operators/casting.py"}  # which of two dtypes a computation has; which operators cast
 EQUATIONS = {
     "runtime/operators/_products.py",
     "runtime/operators/einsum.py",
     "runtime/operators/linear_algebra.py",
-}  # of einsum, which have an arrow, too
+}  # of einsum, whose equations contain an arrow, too
 PYTHON = {"corpus/recipes.py", "report/explained.py"}  # the docstring of a rule; recipes and probes
-DEFINITIONS = {"torchscript/parser.py", "torchscript/scanner.py"}  # of functions, whose results stand behind an arrow
+DEFINITIONS = {"torchscript/parser.py", "torchscript/scanner.py"}  # of functions, whose results follow an arrow
 _GRAMMAR = ("operators/schema_parser.py", "operators/schema_tokens.py")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file of the package, by its name from the package on."""
+    """A file of the package, with its path starting at the package."""
 
     name: str
     text: str
@@ -57,19 +57,19 @@ class Source:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """Every node of it."""
+        """Every node of the tree."""
         return list(ast.walk(self.tree))
 
     @cached_property
     def strings(self) -> set[str]:
-        """The texts that stand in it, but for docstrings."""
+        """Its string literals, except for docstrings."""
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         docs = {id(node.body[0].value) for node in self.nodes if isinstance(node, documented) and _documented(node)}  # type: ignore[attr-defined]
         constants = (node for node in self.nodes if isinstance(node, ast.Constant) and id(node) not in docs)
         return {node.value for node in constants if isinstance(node.value, str)}
 
     def calls(self, *methods: str) -> Iterator[tuple[ast.Call, str]]:
-        """Calls of methods of these names whose first argument is a text, with that text."""
+        """Calls of methods with these names whose first argument is a string literal, with that string."""
         for node in self.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods and node.args:
                 first = node.args[0]
@@ -78,7 +78,7 @@ class Source:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The modules that it imports, anywhere and for whatever reason."""
+        """The modules that it imports, at any level and for any reason."""
         results: set[str] = set()
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -89,9 +89,9 @@ class Source:
         return results
 
     def dependencies(self, modules: Collection[str], own: str) -> set[str]:
-        """The modules of the package that it imports, anywhere and for whatever reason: also in functions and for types alone.
+        """The modules of the package that it imports, at any level and for any reason: also in functions and for type checking.
 
-        ``from package import module`` depends on the module, and not on the package's own file, of which it uses no name.
+        ``from package import module`` depends on the module, and not on the package's own file, as no name of that file is used.
         """
         results: set[str] = set()
         for node in self.nodes:
@@ -132,15 +132,15 @@ class House:
     # ------------------------------------------------------------------------------------------------------------ the spine
 
     def version_types(self) -> list[str]:
-        """Files that read the numbers of a version: by packaging.version, or by splitting a text at its dots. releases/ is one."""
+        """Files that parse the numbers of a version: with packaging.version, or by splitting a string at its dots. releases/ is one."""
         return _by_package(
             source.name for source in self.ours if "packaging.version" in source.imported or _splits_version(source)
         )
 
     def set_types(self) -> list[str]:
-        """Files with a form of a set of releases: a text with "..", or a class that has its first and its last. releases/ is one.
+        """Files with a representation of a set of releases: a string with "..", or a class with a first and a last release. releases/ is one.
 
-        The others have something beside a set: a recipe its own words, a milestone its day, a waiver the release at which it ends.
+        The others have additional data: a recipe its text, a milestone its date, a waiver the release at which it ends.
         """
         return _by_package(
             [source.name for source in self.ours if _spans(source) and source.name not in SPANS_OF_DAYS]
@@ -157,7 +157,7 @@ class House:
         return [source.name for source in self.ours if "tomllib" in source.imported]
 
     def dtype_tables(self) -> list[str]:
-        """Files with a literal that lists six dtypes or more, but for the rules of calculation in runtime/, which are no table."""
+        """Files with a literal that lists six dtypes or more, except for the type promotion rules in runtime/, which are not tables."""
         results: list[str] = []
         for source in self.ours:
             inner: set[int] = set()
@@ -172,7 +172,7 @@ class House:
         return sorted(set(results) - DTYPE_RULES)
 
     def pickle_readers(self) -> list[str]:
-        """Files that read pickles: by the standard library, or by a loop over opcodes."""
+        """Files that read pickles: with the standard library, or with a loop over opcodes."""
         return [
             source.name
             for source in self.ours
@@ -180,25 +180,25 @@ class House:
         ] + [source.name for source in self.ours if source.name == "pickles/machine.py"]
 
     def data_places(self) -> list[str]:
-        """Files that know where packaged data lies."""
+        """Files that know where packaged data is stored."""
         return [source.name for source in self.ours if any("_packaged" in text for text in source.strings)]
 
     # ------------------------------------------------------------------------------------------------------------ the house
 
     def cycles(self) -> list[str]:
-        """Circles of files that import each other, at any time and for whatever reason."""
+        """Import cycles, at any time and for any reason."""
         prefix = self.package.name
         modules = {f"{prefix}.{_module(source.name)}".rstrip("."): source for source in self.sources}
         graph = {name: source.dependencies(modules.keys(), name) for name, source in modules.items()}
         return [", ".join(sorted(circle)) for circle in _circles(graph) if len(circle) > 1]
 
     def policy_tables(self) -> list[str]:
-        """Tables that a policy may have."""
+        """The tables allowed in a policy."""
         path = self.root / "policies" / "policy.schema.json"
         return sorted(json.loads(path.read_text(encoding="utf-8"))["properties"]) if path.is_file() else []
 
     def class_names(self) -> list[str]:
-        """Names that two files or more give to a class."""
+        """Class names used in two or more files."""
         where: dict[str, set[str]] = defaultdict(set)
         for source in self.ours:
             for node in source.tree.body:
@@ -207,7 +207,7 @@ class House:
         return [f"{name}: {', '.join(sorted(files))}" for name, files in sorted(where.items()) if len(files) > 1]
 
     def variables(self) -> list[str]:
-        """Variables and parameters whose names say nothing about what they hold; fields of classes are not counted."""
+        """Variables and parameters whose names do not say what they contain; class fields are not counted."""
         results: list[str] = []
         for source in self.ours:
             fields = {
@@ -229,9 +229,9 @@ class House:
         return [f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG]
 
     def schema_readers(self) -> list[str]:
-        """Files that take the schema of an operator apart: they look for its arrow. The files of the whole grammar are one reader.
+        """Files that parse operator schemas: they search for the arrow. The files of the whole grammar count as one reader.
 
-        What stands before the first parenthesis, the operator's name, is asked for without any of them.
+        Code that only needs the part before the first parenthesis, the operator's name, uses none of them.
         """
         results = {
             source.name
@@ -241,9 +241,9 @@ class House:
         return sorted({_GRAMMAR[0] if name in _GRAMMAR else name for name in results - EQUATIONS - DEFINITIONS})
 
     def program_readers(self) -> list[str]:
-        """Files that take TorchScript text apart: by ast, by patterns of its lines, or by its word for a function.
+        """Files that parse TorchScript text: with ast, with patterns for its lines, or by its keyword for a function.
 
-        Those that read files of Python by ast are none, nor is the grammar of schemas, which has the words that are reserved.
+        Files that parse Python source with ast are not counted, and neither is the grammar of schemas, which contains the reserved words.
         """
         return [
             source.name
@@ -278,7 +278,7 @@ _SEARCHES = ("find", "rfind", "index", "rindex", "startswith", "removeprefix")
 
 
 def _splits_version(source: Source) -> bool:
-    """Whether it splits a text at dots and makes numbers of the parts."""
+    """Whether it splits a string at dots and converts the parts to numbers."""
     for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"int", "map", "tuple", "list"}:
             has_int = node.func.id == "int" or any(isinstance(part, ast.Name) and part.id == "int" for part in ast.walk(node))
@@ -303,7 +303,7 @@ def _spans(source: Source) -> bool:
 
 
 def _with_ends(source: Source) -> Iterator[str]:
-    """Classes that hold the first and the last of something."""
+    """Classes with the first and the last of a range."""
     for node in source.nodes:
         if isinstance(node, ast.ClassDef):
             fields = {
@@ -328,7 +328,7 @@ def _dotted(source: Source) -> set[str]:
 
 
 def _patterns(source: Source, *parts: str) -> bool:
-    """Whether a regular expression of it holds one of the parts."""
+    """Whether one of its regular expressions contains one of the parts."""
     return any(
         any(part in text.replace("\\s+", " ").replace(r"\ ", " ") for part in parts)
         for call, text in source.calls("compile", "match", "search", "fullmatch", "finditer", "findall", "sub")
@@ -341,7 +341,7 @@ def _module(name: str) -> str:
 
 
 def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The strongly connected parts of a graph (Tarjan)."""
+    """The strongly connected components of a graph (Tarjan)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -370,7 +370,7 @@ def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Count:
-    """A count with its limit; ``limit`` is None where there is none yet."""
+    """A count with its limit; ``limit`` is None if there is no limit yet."""
 
     title: str
     count: Callable[[House], list[str]]
@@ -392,11 +392,14 @@ COUNTS = (
     Count("readers of schemas", House.schema_readers, 2),
     Count("readers of TorchScript text", House.program_readers, 2),
 )
-MOST_BYTES, MOST_LINES = 20 << 20, 40_000  # of recorded text: archives are to be more, and the text of each as short as before
+MOST_BYTES, MOST_LINES = (
+    20 << 20,
+    40_000,
+)  # of recorded text: the number of archives will grow, and the text per archive should stay as short
 
 
 def main() -> None:
-    """Print the counts; with ``--check``, exit with 1 where one is above its limit."""
+    """Print the counts; with ``--check``, exit with 1 if a count is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="checkout to count in; default: this one")
     parser.add_argument("--check", action="store_true", help="exit with status 1 if a count is above its limit")

@@ -1,17 +1,17 @@
-"""``python -m tools.predictions [--reader 2.13.0 ...] [--sample N --seed S | --write]``: the reference reader against what is recorded.
+"""``python -m tools.predictions [--reader 2.13.0 ...] [--sample N --seed S | --write]``: compare the reference reader with the records.
 
-For each real reader, every TorchScript and mobile program of the corpus is read as that release would have read it. A cell agrees
-where the outcome is the recorded one and the values are the same, or close by the policy; also where the release died, and the
-reference reader says of what. Each slip (``policies/torch/behaviors.toml``) is counted where a program comes to it and the cell agrees,
-each behavior that departs from the rules where nothing else explains who loads an archive. Asked for all readers, what was counted is compared with
-``policies/torch/counts.lock`` and ``reports/predictions.md``; ``--write`` writes both.
+For each real reader, every TorchScript and mobile program of the corpus is read as that release would have read it. A cell agrees if the
+outcome is the recorded one and the values are the same, or close by the policy; also if the release crashed and the reference reader
+predicts the cause. Each slip (``policies/torch/behaviors.toml``) is counted if a program reaches it and the cell agrees; each behavior
+that departs from the rules is counted if nothing else explains which releases load an archive. If all readers are run, the counts are
+compared with ``policies/torch/counts.lock`` and ``reports/predictions.md``; ``--write`` writes both.
 
-``--sample N`` executes a share of the cells that is chosen by the seed: every cell in which the release did something else than the
-writer, and N of each reader's ordinary ones (``harness/torch_compat/replay/sampling.py`` has the rules). Of all readers, every cause that
-the policy names has to decide one of these cells at least, and what the lock and the document state has to fit them.
+``--sample N`` executes some of the cells, selected by the seed: every cell in which the release differs from the writer, and N
+other cells per reader (see ``harness/torch_compat/replay/sampling.py`` for the rules). If all readers are run, every cause in the policy
+has to decide at least one of these cells, and the lock and the document have to match them.
 
-Exit status 1 if a cell is told wrongly, if a named cause was met by no executed cell, or where the lock or the document says something
-else and is not written.
+Exit status 1 if a cell is predicted wrongly, if no executed cell shows a named cause, or if the lock or the document differs and is not
+written.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ UNRECORDED = {
         "the corpus has no such archive; tests/loadability/test_damaged_containers.py states what releases did, asked by hand",
     ),
 }
-"""Causes that no recorded archive shows, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
+"""Causes that no recorded archive shows, or that no release writes, with the evidence that shows them instead. A change
+names its recipe, if any, in its evidence."""
 
 
 def main() -> int:
-    """Print a line for each reader, and each wrong cell; then for each slip what it counts."""
+    """Print a line for each reader and each wrong cell, and then the counts of each slip."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--reader", action="append", help="only this release; can be repeated")
     parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and behaviors in {LOCK}")
@@ -133,7 +134,7 @@ def _slips(evidence: Evidence) -> list[str]:
 
 
 def executed(evidence: Evidence, readers: Sequence[str] | None, sample: ExecutedSample | None) -> tuple[list[ReaderCounts], int]:
-    """What was counted of each reader, printed as it is done with every wrong cell; and how many of these there are."""
+    """The counts of each reader, printed as it completes, with every wrong cell; and the number of wrong cells."""
     counted, failed = [], 0
     for item, wrong in predictions(evidence, readers, None if sample is None else sample.tasks):
         counted.append(item)
@@ -145,13 +146,13 @@ def executed(evidence: Evidence, readers: Sequence[str] | None, sample: Executed
 
 
 def nothing() -> int:
-    """Say so, and the exit status."""
+    """Print the message and return the exit status."""
     print("nothing is recorded of what was asked", file=sys.stderr)
     return 4
 
 
 def sampled(root: Root, evidence: Evidence, readers: Sequence[str] | None, *, each: int, seed: str) -> int:
-    """Execute a sample and print what it is a sample of; of all readers, hold what is stated against it. The exit status."""
+    """Execute a sample and print what it covers; with all readers, compare the documents with it. Returns the exit status."""
     rules = rules_of(root)
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     with uncollected():
@@ -176,7 +177,7 @@ def disagreements(
     counted: Sequence[ReaderCounts],
     loading: LoadingEvidence,
 ) -> Iterator[str]:
-    """What is wrong beside wrong cells, in words; prints how often each named cause was met."""
+    """The errors other than wrong cells, in words; prints how often each named cause occurred."""
     for name, items in sorted(loading.items.items()):
         if cells := loading.wrong(name, takers_of(items)):
             yield f"{name}: in {cells} cells it is told wrongly whether it loads"
@@ -215,7 +216,7 @@ def disagreements(
 
 
 def _document(root: Root, evidence: Evidence, counted: Sequence[ReaderCounts], lock: dict[tuple[str, str], int]) -> Iterator[str]:
-    """What is wrong with the document, as far as a sample can tell."""
+    """The errors in the document that a sample can detect."""
     path = root.inside(PREDICTIONS)
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     messages = {item.release: item for item in stated(text)}

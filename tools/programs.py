@@ -67,16 +67,16 @@ READERS = ("1.6.0", "1.8.1", "1.12.1", "2.0.1", "2.4.1", "2.6.0", "2.9.1", "2.15
 OPTIONS = ("default", "weights-only")
 RIGHT, WRONG, ROUNDED, LACKING = "right", "wrong", "rounded", "lacking"
 ROUNDINGS = 64
-"""How many last places of the greatest number of a tensor its numbers may be apart, to be told apart by rounding alone."""
+"""Maximum difference, in last places of the tensor's greatest number, that can be explained by rounding alone."""
 
 
 class Cell(NamedTuple):
-    """One forecast held against what a release did.
+    """One prediction compared with the result of a release.
 
     Attributes:
         kind: ``inspect``, ``inspect weights-only`` or ``reference``.
         verdict: :data:`RIGHT`, :data:`WRONG`, :data:`ROUNDED` or :data:`LACKING`.
-        text: what is wrong or lacking; of a refusal that was forecast, why, and what the release said.
+        text: what is wrong or lacking; for a predicted refusal, its reason and the error of the release.
     """
 
     kind: str
@@ -88,10 +88,10 @@ class Cell(NamedTuple):
 
 
 def kinds_of(programs: Path) -> dict[str, str]:
-    """The kind of each program (the folders in which it lies) by its name.
+    """The kind of each program (its folder) by name.
 
     Raises:
-        CorpusError: two programs have one name.
+        CorpusError: two programs have the same name.
     """
     results: dict[str, str] = {}
     for path in sorted(programs.rglob("*.py")):
@@ -103,7 +103,7 @@ def kinds_of(programs: Path) -> dict[str, str]:
 
 
 def written(folder: Path, programs: Path, policy: Policy, writers: Collection[str], failures: dict[str, str]) -> Corpus:
-    """The corpus of the programs in FOLDER, once each writer has run those that it has not run yet.
+    """The corpus of the programs in FOLDER, after each writer has run those that it has not run yet.
 
     Parameters:
         failures: filled with the programs and writers whose results cannot be recorded, and why.
@@ -127,7 +127,7 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
                 produce(corpus, release, new, dt.datetime.now(dt.UTC).date(), failures=reasons)
                 failures |= {f"{name} of {version}": reason for name, reason in reasons.items()}
     corpus = load_corpus(folder / "fixtures")
-    if corpus.damage:  # it would not be compared, and nobody would miss it
+    if corpus.damage:  # it would not be compared, and its absence would go unnoticed
         raise CorpusError(
             "; ".join(f"{item.subject}: {item.detail}" for item in corpus.damage), where=str(folder), code="unreadable-program"
         )
@@ -135,7 +135,7 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
 
 
 def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str]) -> dict[str, ObservedReader]:
-    """What each reader does with each archive, by version: what FOLDER does not know yet is asked, and kept there.
+    """The results of each reader for each archive, by version; missing results are computed and kept in FOLDER.
 
     Raises:
         EnvironmentUnavailable: a reader is not built here.
@@ -192,7 +192,7 @@ def interpreted(
     corpus: Corpus, readers: dict[str, ObservedReader], evidence: Evidence, fixtures: list[Fixture]
 ) -> Iterator[Cell]:
     """Each cell of the reference reader: what the program does at the horizon of the release."""
-    # a program here does not say which operators it exercises: those that its archive calls have their tolerances
+    # programs here do not list the operators they exercise: the operators called by the archive determine the tolerances
     measured = [
         replace(fixture, operators=sorted({call.name for call in read_facts(corpus.path(fixture)).calls})) for fixture in fixtures
     ]
@@ -221,7 +221,7 @@ def interpreted(
 
 
 def rounded(expected: dict[str, Any], got: dict[str, Any]) -> bool:
-    """Whether two results differ in floating-point numbers alone, each within :data:`ROUNDINGS` of its tensor's greatest."""
+    """Whether two results differ only in floating-point numbers, each within :data:`ROUNDINGS` of its tensor's greatest."""
     for content in contents(expected, got):
         if content.kind == "strides":
             continue
@@ -234,7 +234,7 @@ def rounded(expected: dict[str, Any], got: dict[str, Any]) -> bool:
             wanted, given = (
                 wanted.astype(np.float32),
                 given.astype(np.float32),
-            )  # numbers that were taken out of a tensor of float32
+            )  # numbers taken from a float32 tensor
         finite = np.isfinite(wanted)
         if not np.array_equal(wanted[~finite], given[~finite], equal_nan=True):
             return False
@@ -247,7 +247,7 @@ def rounded(expected: dict[str, Any], got: dict[str, Any]) -> bool:
 
 
 def table(cells: Collection[Cell], kinds: dict[str, str]) -> list[str]:
-    """The counts, a line for each kind of forecast and of program, for each kind of forecast and reader, and one for all."""
+    """The counts, with a line for each kind of prediction and program, for each kind of prediction and reader, and for the total."""
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell in cells:
         for key in ((cell.kind, kinds[cell.program]), (cell.kind, f"by {cell.reader}"), (cell.kind, "all"), ("all", "all")):
@@ -264,7 +264,7 @@ def table(cells: Collection[Cell], kinds: dict[str, str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare; an error that was foreseen is told in words."""
+    """Compare; expected errors are printed as messages."""
     try:
         return compared(arguments)
     except EnvironmentUnavailable as error:
@@ -276,7 +276,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def compared(arguments: list[str] | None) -> int:
-    """Write, read and compare; the exit status."""
+    """Write, read and compare; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="directory for archives and observations")
     parser.add_argument("--set", metavar="SET", help="use only the programs of this set; default: all")

@@ -31,17 +31,17 @@ from torch_compat.replay.rehearsal import DECIDED, differences, rounded_elsewher
 REPOSITORY = Path(__file__).resolve().parents[1]
 LEFT_OUT = (".git", ".nox", ".tox", ".venv", ".*_cache", ".hypothesis", "__pycache__", "latest", "build", "dist", "*.egg-info")
 WRITTEN = ("releases.toml", "timelines.toml", "weights_only.toml")
-"""Policies that admitting writes; all others are as people left them."""
+"""Policies written by an admission; all others are written by people."""
 
 
 def command(root: Path, *arguments: str) -> int:
-    """Run a program of a copy with the code of that copy; its exit status."""
+    """Run a program of a copy with the code of that copy; return its exit status."""
     print("rehearse:", *arguments, flush=True)
     return subprocess.run([sys.executable, *arguments], cwd=root, env=environ(root), check=False).returncode
 
 
 def environ(root: Path) -> dict[str, str]:
-    """The environment in which Python runs the code of a copy."""
+    """The environment for running the code of a copy."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "harness"), str(root)])}
 
 
@@ -57,15 +57,15 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def without(root: Path, releases: list[str], *, keep_programs: bool = False) -> None:
-    """Take releases out of a copy, accept what the others do without them, and make anew what is generated."""
+    """Take releases out of a copy, accept the resulting differences, and regenerate the generated files."""
     remove_releases(root, releases, keep_programs=keep_programs)
     if command(root, "-m", "torch_compat", "accept", "--write") not in {0, 1} or command(root, "tools/generate.py"):
         raise CorpusError("what is generated cannot be made of the tree as it was before", where=str(root))
 
 
 def accept(expected: Path, root: Path) -> None:
-    """Accept what a copy shows. Where accepting writes nothing, since probes ask for what only later releases have, what is accepted
-    in the other tree stands, and judging tells whether it is what this one shows.
+    """Accept the differences in a copy. If nothing can be accepted because probes need later releases, the accepted state of the other tree is
+    used, and judging checks whether it matches this one.
     """
     lock = root / DECIDED / WAIVERS_LOCK
     before = lock.read_bytes()
@@ -76,7 +76,7 @@ def accept(expected: Path, root: Path) -> None:
 
 
 def predict(root: Path) -> None:
-    """Count anew what is predicted of the releases that a copy has, as admitting does, without causes that only the others show."""
+    """Recompute the predictions for the releases in a copy, as an admission does, without causes that only other releases show."""
     for _ in range(2):
         arguments = [sys.executable, "-m", "tools.predictions", "--write"]
         ended = subprocess.run(arguments, cwd=root, env=environ(root), check=False, stderr=subprocess.PIPE, encoding="utf-8")
@@ -91,7 +91,7 @@ def predict(root: Path) -> None:
 
 
 def take_out(root: Path, unused: set[tuple[str, str]]) -> None:
-    """Take tables out of the policy of a copy, by the name of the table and its id, and out of the lock of counts."""
+    """Remove tables from the policy of a copy, by table name and id, and from the lock of counts."""
     policies = root / DECIDED
     for path in sorted(policies.glob("*.toml")):
         parts = split_tables(path.read_text(encoding="utf-8"))
@@ -108,9 +108,9 @@ def take_out(root: Path, unused: set[tuple[str, str]]) -> None:
 
 
 def put_back(expected: Path, root: Path) -> None:
-    """Let stand in a tree what people decide in another, and in its lock an entry for each table that comes back.
+    """Restore in a tree the tables that people maintain, from another tree, and add a lock entry for each restored table.
 
-    Entries that the tree has keep their counts: that admitting counts them anew is rehearsed, too.
+    Entries that the tree has keep their counts, because recounting them is part of the rehearsal.
     """
     source, target = expected / DECIDED, root / DECIDED
     for path in sorted(source.rglob("*.toml")):
@@ -127,7 +127,7 @@ def put_back(expected: Path, root: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rehearse; an error that was foreseen is told in words."""
+    """Rehearse; expected errors are printed as messages."""
     try:
         return rehearse(arguments)
     except HarnessError as error:
@@ -136,7 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def rehearse(arguments: list[str] | None) -> int:
-    """Take a release out of a copy, admit it anew and compare; the exit status."""
+    """Take a release out of a copy, admit it again and compare; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--release", required=True, help="release to remove and admit again, such as 2.15.0")
     parser.add_argument("--into", type=Path, help="directory for the copies, which are kept; default: a temporary directory")
@@ -164,12 +164,12 @@ def rehearse(arguments: list[str] | None) -> int:
             return status
         put_back(expected, root)
         status = command(root, *admit, *asked.options)
-        if status == 1 and not asked.options:  # something is red: what the release does otherwise, which people have to accept
+        if status == 1 and not asked.options:  # judging failed: the release differs, and people have to accept the differences
             command(root, "-m", "torch_compat", "accept")
             accept(expected, root)
             command(root, "tools/generate.py")
             status = judged(root)
-        wanted = judged(expected) if later else 0  # without later releases, exceptions that only they show are without a cell
+        wanted = judged(expected) if later else 0  # without later releases, exceptions that only they show have no cell
         results = list(differences(expected, root, release.version))
         rounded = [fixture.id for fixture in rounded_elsewhere(expected, root, release.version)]
     if rounded:

@@ -1,8 +1,8 @@
 """Check that a version can be released, and tag it: `nox -s release -- VERSION` does both around the build.
 
-`python tools/release.py check VERSION` prints everything that speaks against a release: changes in the tree, a version in the code that is
-another, a changelog without a section for the version or with changes above it, fragments in changes/ that are not in it, a tag that exists. `python tools/release.py tag VERSION` checks again,
-and makes the annotated tag `vVERSION`. Nothing is pushed.
+`python tools/release.py check VERSION` prints everything that prevents a release: changes in the tree, another version in the code, a
+changelog without a section for the version or with changes above it, fragments in changes/ that are not in the changelog, an existing tag.
+`python tools/release.py tag VERSION` checks again, and creates the annotated tag `vVERSION`. Nothing is pushed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}((a|b|rc)\d+)?")
 
 
 def problems(root: Path, version: str) -> list[str]:
-    """What speaks against a release of this version, one line each; empty if nothing does.
+    """Everything that prevents a release of this version, one line each; empty if nothing does.
 
     Raises:
         subprocess.CalledProcessError: if git fails, as outside of a repository.
@@ -40,7 +40,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _stated(root: Path) -> dict[str, str | None]:
-    """The version that each file states."""
+    """The version stated in each file."""
     pyproject = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     package = "harness/torch_compat/version.py"
     match = re.search(r'^__version__ = "([^"]+)"$', (root / package).read_text(encoding="utf-8"), re.MULTILINE)
@@ -48,7 +48,7 @@ def _stated(root: Path) -> dict[str, str | None]:
 
 
 def _changelog(root: Path, version: str) -> list[str]:
-    """What is wrong with the changelog for this version."""
+    """The errors in the changelog for this version."""
     parts = re.split(r"^## +(.+)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     sections = dict(zip((title.split()[0].strip("[]") for title in parts[1::2]), parts[2::2], strict=True))
     entries = {title: [line for line in text.splitlines() if line.startswith("- ")] for title, text in sections.items()}
@@ -84,7 +84,7 @@ def bad_fragments(root: Path) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check, and tag if asked."""
+    """Check, and tag if requested."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("command", choices=["check", "tag"])
     parser.add_argument("version", metavar="VERSION", help="version to release, such as 0.2.0")

@@ -1,4 +1,4 @@
-"""Containers: recognised by their bytes, records read whole, and damage answered as damage."""
+"""Containers: recognized by their bytes, records read completely, and damage reported as damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of ExecuTorch are named with version, methods, operators and delegates."""
+"""ExecuTorch programs are identified, with version, methods, operators and delegates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch did not write is named as what it is, with what to do."""
+"""Files that PyTorch did not write are identified, with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calculated offsets, compared with archives that were written, up to more than 4 GiB (sparse), and with torch itself."""
+"""Calculated offsets, compared with written archives of up to more than 4 GiB (sparse), and with torch itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that somebody cuts shorter while it is read is an error, not the end of the process."""
+"""A file that is truncated while it is read causes an error, not the end of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The container of torch 0.1, with the standard library as oracle, and what can be seen of damage in it."""
+"""The container of torch 0.1, with the standard library as oracle, and the damage that can be detected in it."""
 
 from __future__ import annotations
 

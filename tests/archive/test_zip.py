@@ -1,4 +1,4 @@
-"""The zip reader: with the standard library as oracle where that is right, and with planted damage where it sees nothing."""
+"""The zip reader, with the standard library as oracle where it is right, and with planted damage that it does not detect."""
 
 from __future__ import annotations
 

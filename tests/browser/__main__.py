@@ -1,12 +1,12 @@
 """``python -m tests.browser [--root DIR] [--pictures DIR] [--large]``: the page in headless Chromium.
 
-Judges a tree, writes its page, and opens every file of it: no console message, nothing that is wider than a phone, keys that move
-within a matrix, links that lead where they say, the rules of axe-core for accessibility, and pictures of light, dark, phone and print.
-Then clicks links of every kind and prints how long each takes on the clock, from the click to the paint, and in processor time, beside
-the load of the machine. Every click starts from a main file that is loaded and at rest, as a person who has read it finds it.
-``--large`` first continues the repository's evidence to 60 releases, which takes minutes. Prints what is wrong, and exits with 1 if
-anything is, and with 4 where Chromium is not installed: that is no pass. Times are only printed; what bounds them, the number of
-elements that a click makes a browser work through, is checked.
+Judges a tree, writes its page, and opens every file of it. Checks that there are no console messages and nothing wider than a phone, that
+keys move within a matrix, that links lead to their targets, and that the accessibility rules of axe-core hold; takes pictures in light,
+dark, phone and print layout. Then clicks links of every kind and prints the duration of each, from the click to the paint, in wall-clock
+and processor time, together with the load of the machine. Every click starts from a main file that is fully loaded and idle.
+``--large`` first extends the repository's evidence to 60 releases, which takes minutes. Prints errors, and exits with 1 if there are
+any, and with 4 if Chromium is not installed, which does not count as a pass. Times are only printed; the number of elements that a click
+makes a browser process, which bounds them, is checked.
 """
 
 from __future__ import annotations

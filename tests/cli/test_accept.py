@@ -1,4 +1,4 @@
-"""``torch-compat accept``: measures the evidence, shows each difference from the locks, and writes only when told."""
+"""``torch-compat accept``: measures the evidence, shows each difference from the locks, and writes only with --write."""
 
 from __future__ import annotations
 

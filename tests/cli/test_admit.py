@@ -1,4 +1,4 @@
-"""A release joins a tree by one command: each step is done once, a run that is killed is completed, and the bytes are the same."""
+"""One command adds a release to a tree: each step is done once, a killed run is completed, and the resulting bytes are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: a clear message on standard error that says what and where, nothing on standard output, no stack trace."""
+"""Bad input: a clear message on standard error with the problem and its place, nothing on standard output, no stack trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A build beside the newest release: miniature builds that are what they say, or are not."""
+"""Compare a build with the newest release: miniature builds with and without a consistent identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat deprecations``, ``explain``, ``plan`` and ``new``: what they say of a tree, and how a contributor adds to it."""
+"""``torch-compat deprecations``, ``explain``, ``plan`` and ``new``: their output for a tree, and how a contributor adds to it."""
 
 from __future__ import annotations
 

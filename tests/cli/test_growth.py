@@ -1,4 +1,4 @@
-"""What a release takes step by step: a calendar entry and two nox sessions; until all three are there, everything says what is missing."""
+"""Adding a release step by step: a calendar entry and two nox sessions; until all three are done, everything reports what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree from a stranger: no name and no link in it leads out of it, and what is malformed is said with file, line and entry."""
+"""A tree from a stranger: no name and no link leads out of it, and malformed data is reported with file, line and entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat inspect``: one row for each file, whatever is in it, and nothing of it executed."""
+"""``torch-compat inspect``: one row for each file, whatever its content, and nothing in it is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ``inspect`` tells of operators that compute something else since a program was written."""
+"""How ``inspect`` reports operators whose results have changed since a program was written."""
 
 from __future__ import annotations
 

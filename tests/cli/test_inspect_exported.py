@@ -1,4 +1,4 @@
-"""What ``inspect`` says of the schema of an exported program, and of the releases that compute the same of it."""
+"""What ``inspect`` reports about the schema of an exported program, and about the releases with the same results."""
 
 from __future__ import annotations
 

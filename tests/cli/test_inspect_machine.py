@@ -1,4 +1,4 @@
-"""Forms of ``inspect`` for other tools, and the hook that runs it before a commit."""
+"""Output formats of ``inspect`` for other tools, and the pre-commit hook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat new recipe``: a recipe that works, is refused while it is half done, and leads to an observed fixture."""
+"""``torch-compat new recipe``: a recipe that works, is rejected while incomplete, and leads to an observed fixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every number of one run agrees: each form is read by itself, and what it counts is compared with all others."""
+"""All numbers of one run agree: each output format is read independently, and its counts are compared with all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat observe --deprecations``: only those probes are asked, and only their lines are recorded."""
+"""``torch-compat observe --deprecations``: runs only those probes, and records only their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat operators``: differences, histories and checks, and what is said of mistakes."""
+"""``torch-compat operators``: differences, histories and checks, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``judge --page``: which files it writes and removes, and that a page always shows one run."""
+"""``judge --page``: the files it writes and removes, and that a page always shows a single run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every ``--format json`` has a published schema, and what the commands really print matches it."""
+"""Every ``--format json`` has a published schema, and the real output matches it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/signing-a-release.md: every command that is marked as run, in its order, from a judged tree to a signed directory."""
+"""docs/signing-a-release.md: every command marked as run, in order, from a judged tree to a signed directory."""
 
 from __future__ import annotations
 

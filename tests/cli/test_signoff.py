@@ -1,4 +1,4 @@
-"""Signing for a release: what refuses it, what it writes, and every later change that --verify names."""
+"""Signing off on a release: what prevents it, what it writes, and every later change that --verify lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that comes from an archive, a tree, an argument or a release reaches a terminal as anything but text."""
+"""Everything from an archive, a tree, an argument or a release reaches a terminal only as text."""
 
 from __future__ import annotations
 

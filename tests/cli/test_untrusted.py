@@ -1,4 +1,4 @@
-"""Archives of strangers, and commands that let a release read them."""
+"""Untrusted archives, and the commands that let a release read them."""
 
 from __future__ import annotations
 

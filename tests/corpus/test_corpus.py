@@ -1,4 +1,4 @@
-"""The corpus of a root: what is whole is read without a remark, and every damage is one remark."""
+"""The corpus of a root: intact data is read without remarks, and every damage results in one remark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was observed of deprecated things: texts are made comparable, and what contradicts itself is refused."""
+"""Observations of deprecated features: texts are normalized, and contradictions are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each value stands once, with the oldest release that has it; nothing is lost on the way, and what is missing is named."""
+"""Each value is stored once, with the oldest release that has it; nothing is lost, and missing data is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which releases have to write a recipe."""
+"""The releases that have to write a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded JSON lines: what is written is read; anything less than the whole of it is refused."""
+"""Recorded JSON lines: a round trip, and rejection of incomplete data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests: a round trip changes nothing; what is incomplete or inconsistent is refused with its line."""
+"""Manifests: a round trip changes nothing; incomplete or inconsistent data is rejected with its line."""
 
 from __future__ import annotations
 

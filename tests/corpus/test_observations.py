@@ -1,4 +1,4 @@
-"""Observations: their recorded form says all; what contradicts itself is refused."""
+"""Observations: the recorded form is complete; contradictions are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded proofs: what is written is read, and what is not whole costs its own proof alone."""
+"""Recorded proofs: a round trip, and an incomplete proof affects only itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recipes and probes say of themselves is read without running them."""
+"""The declarations of recipes and probes are read without running them."""
 
 from __future__ import annotations
 

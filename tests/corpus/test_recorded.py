@@ -1,4 +1,4 @@
-"""Recorded observations: a round trip changes nothing, a release adds a file, branches merge, and damage is named."""
+"""Recorded observations: a round trip changes nothing, a release adds a file, branches merge, and damage is reported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``python -m tests.extension``: build the examples, record them, check them against every release, and confirm it by loading them.
+"""``python -m tests.extension``: build the examples, record them, check them against every release, and confirm the results by loading.
 
-Ends with 1 where a release does otherwise than was said of it, and with 4 where nothing could be confirmed.
+Exits with 1 if a release contradicts a prediction, and with 4 if nothing could be confirmed.
 """
 
 from __future__ import annotations

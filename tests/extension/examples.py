@@ -1,4 +1,4 @@
-"""The example extensions: built, recorded, and loaded in real releases, each in a process of its own."""
+"""The example extensions: built, recorded, and loaded in real releases, each in a separate process."""
 
 from __future__ import annotations
 

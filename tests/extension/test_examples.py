@@ -1,4 +1,4 @@
-"""What was said of the examples, confirmed by loading them. All of it, with the extension in C++, is `nox -s extension`."""
+"""The predictions for the examples, confirmed by loading them. `nox -s extension` runs all of them, including the extension in C++."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What got out once, or ended in something that is no error of ours, when strangers attacked: each stays inside now."""
+"""Past escapes and unexpected exceptions found by attacks: each is contained now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of an attacker get nowhere: no memory but their own, no value that is not a program's, nothing that Python's audit hooks hear."""
+"""Programs of an attacker cannot escape: no foreign memory, no invalid value, no audit event of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributed checkpoints as torch writes them, made without torch: for tests."""
+"""Distributed checkpoints in torch's format, created without torch, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digest of what an archive says: the same however it was written, and nothing that it names is imported or called."""
+"""The digest of an archive's content: independent of how it was written, and nothing named in it is imported or called."""
 
 from __future__ import annotations
 

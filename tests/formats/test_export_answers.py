@@ -1,4 +1,4 @@
-"""What ``inspect`` says of exported programs: AOTInductor packages, several programs, operators, changes of meaning."""
+"""What ``inspect`` reports about exported programs: AOTInductor packages, several programs, operators, semantic changes."""
 
 from __future__ import annotations
 

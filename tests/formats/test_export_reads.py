@@ -1,6 +1,6 @@
-"""``inspect`` of an exported program with 1 GiB of weights reads no weights; the pages that the system read of the file are counted.
+"""``inspect`` of an exported program with 1 GiB of weights reads no weights; the pages that the system read from the file are counted.
 
-What reads all bytes of a file up to ``allowance.HASHED`` is its digest and the checksums of its records; nothing else does.
+Only the digest and the checksums of the records read all bytes of a file up to ``allowance.HASHED``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Everything that is found out about an archive."""
+"""The facts determined about an archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an archive is, by the records that it holds."""
+"""Identification of an archive by its records."""
 
 from __future__ import annotations
 

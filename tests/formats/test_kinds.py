@@ -1,4 +1,4 @@
-"""What an archive is for the person who has it."""
+"""The kind of an archive in user terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of torch 0.1: what the pickle in them may name besides tensors."""
+"""Archives of torch 0.1: what their pickle may reference besides tensors."""
 
 from __future__ import annotations
 

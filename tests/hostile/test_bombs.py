@@ -1,7 +1,7 @@
-"""No small file takes long or much memory, whoever opens it, and none leads to an exception that is not ours.
+"""No small file takes much time or memory in any reader, and none leads to an exception outside of the harness's errors.
 
-The bounds are several times what :mod:`torch_compat.allowance` allows; what these files did before was beyond any bound, or ended the
-process. The slow ones are only inspected here: `nox -s faults -- --bombs` opens all of them in all ways.
+The bounds are several times what :mod:`torch_compat.allowance` allows; before, these files exceeded every bound or killed the process.
+The slow ones are only inspected here: `nox -s faults -- --bombs` opens all of them in all ways.
 """
 
 from __future__ import annotations

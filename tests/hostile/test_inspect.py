@@ -1,4 +1,4 @@
-"""What `inspect` says of files that are too large, contradict themselves a hundred thousand times, or hold other types than expected."""
+"""What `inspect` reports about files that are too large, contain a hundred thousand contradictions, or have values of unexpected types."""
 
 from __future__ import annotations
 

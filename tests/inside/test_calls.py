@@ -1,4 +1,4 @@
-"""How a release is asked for recorded calls, as far as that needs no release."""
+"""Querying a release for recorded calls, as far as possible without a release."""
 
 from __future__ import annotations
 

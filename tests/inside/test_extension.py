@@ -1,4 +1,4 @@
-"""The script that runs inside a release, here with a torch that is made up."""
+"""The script that runs inside a release, tested with a fake torch."""
 
 from __future__ import annotations
 

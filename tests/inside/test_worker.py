@@ -1,4 +1,4 @@
-"""The worker's side of the protocol, and how it speaks of values; with miniature releases, and with real ones where built."""
+"""The worker's side of the protocol, and its encoding of values; with miniature releases, and with real ones if built."""
 
 from __future__ import annotations
 

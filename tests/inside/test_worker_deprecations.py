@@ -1,4 +1,4 @@
-"""The worker uses deprecated things: what is warned, raised, lacking or dies is told apart, and no use sees another one's traces."""
+"""The worker uses deprecated features: warnings, errors, missing features and crashes are distinguished; uses are independent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``python -m tests.interrupted [--seed N] [--moments N] [--pairs N] [SCENE ...]``: nothing is lost, whenever a run is killed.
 
-Kills every command that writes into a tree at each of its file operations, then commands at random moments, and runs the same command
-again; then runs pairs of commands at once. Prints what is wrong, and exits with 1 if anything is.
+Kills every command that writes into a tree at each of its file operations, then at random moments, and runs the same command again; then
+runs pairs of commands concurrently. Prints errors, and exits with 1 if there are any.
 """
 
 from __future__ import annotations

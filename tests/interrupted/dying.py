@@ -1,8 +1,8 @@
-"""Commands in a process of their own that dies, as by ``kill -9``, at a chosen file operation in a tree or at a chosen moment.
+"""Commands in a separate process that dies, as by ``kill -9``, at a chosen file operation in a tree or at a chosen moment.
 
-A file operation is whatever changes something on the disk: opening for writing, writing, truncating, waiting for the disk, renaming,
-removing, making or removing a folder. They are seen by Python's audit events, whatever code of ours does them, and those that have none
-by standing in front of the functions of ``os``. Of a write, half is done before the process dies.
+A file operation is anything that changes the disk: opening for writing, writing, truncating, syncing, renaming, removing, and creating or
+removing a folder. They are detected with Python's audit events, whatever code causes them, and those without an event by wrapping the
+functions of ``os``. A write is half done when the process dies.
 """
 
 from __future__ import annotations

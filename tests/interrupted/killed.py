@@ -1,4 +1,4 @@
-"""Killing a command at its file operations, and holding what the same command makes of it against an undisturbed run."""
+"""Kill a command at its file operations, and compare the result of rerunning it with an undisturbed run."""
 
 from __future__ import annotations
 

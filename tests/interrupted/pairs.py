@@ -1,4 +1,4 @@
-"""Two commands at once in one tree: what each of them adds is there afterwards."""
+"""Two concurrent commands in one tree: the additions of both are present afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that write into a tree, each with the tree that it begins with."""
+"""Commands that write into a tree, each with its initial tree."""
 
 from __future__ import annotations
 

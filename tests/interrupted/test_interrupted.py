@@ -1,4 +1,4 @@
-"""A part of ``python -m tests.interrupted``: commands that are killed at some of their file operations, and pairs of commands at once."""
+"""A subset of ``python -m tests.interrupted``: commands killed at some of their file operations, and pairs of concurrent commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two readers beside each other: what chance decides is neither new nor mended."""
+"""Comparison of two readers: random differences are neither new nor fixed."""
 
 from __future__ import annotations
 

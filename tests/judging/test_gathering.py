@@ -1,4 +1,4 @@
-"""Judging a tree from Python, as docs/reference/python.md shows it."""
+"""Judging a tree from Python, as shown in docs/reference/python.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signs of an archive."""
+"""The features of an archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of programs that compute something else in some releases that load them."""
+"""Operators of programs whose results differ between releases that load them."""
 
 from __future__ import annotations
 

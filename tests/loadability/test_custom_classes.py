@@ -1,4 +1,4 @@
-"""Classes of torch.classes: which releases have them, and which states these take."""
+"""Classes of torch.classes: the releases that have them, and the states that these accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage of a container that keeps every release, or some, from opening an archive: each answer is what real releases did."""
+"""Container damage that prevents all or some releases from opening an archive; each answer is the behavior of real releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables that hide what the source calls. 1.10.2 and 2.13.0 wrote each of these functions, and both were asked to load them: this is what they did."""
+"""Variables that shadow names called by the source. 1.10.2 and 2.13.0 wrote each function and loaded both; the results are theirs."""
 
 from __future__ import annotations
 

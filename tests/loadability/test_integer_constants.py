@@ -1,4 +1,4 @@
-"""Floats that were written as ints. Each program below was written by 1.11.0, 2.4.1 and 2.15.0 and read by them: this is what they did."""
+"""Floats written as ints. 1.11.0, 2.4.1 and 2.15.0 wrote and read each program below; the results are theirs."""
 
 from __future__ import annotations
 

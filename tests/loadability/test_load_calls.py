@@ -1,4 +1,4 @@
-"""Which call loads an archive, with which names to allow, and whether it runs code."""
+"""Which call loads an archive, with which allowed globals, and whether it runs code."""
 
 from __future__ import annotations
 

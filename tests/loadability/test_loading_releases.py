@@ -1,4 +1,4 @@
-"""Which releases load an archive, and what is said of the others."""
+"""Which releases load an archive, and the reasons why others do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what is recorded of the releases."""
+"""Reading the recorded facts about releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a call fits a schema."""
+"""Whether a call matches a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches without a common type. 1.10.2, 2.1.2 and 2.13.0 wrote such functions, and 1.12.1, 2.4.1 and 2.15.0 were asked to load them: this is what they did."""
+"""Branches without a common type. 1.10.2, 2.1.2 and 2.13.0 wrote such functions, 1.12.1, 2.4.1 and 2.15.0 loaded them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package index, as pip shows it: stands in for the commands that ask."""
+"""A package index as shown by pip: replaces the commands that query it."""
 
 from __future__ import annotations
 

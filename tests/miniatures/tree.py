@@ -1,4 +1,4 @@
-"""A small tree with policies, recipes, fixtures and recorded observations, all of them made by miniature releases."""
+"""A small tree with policies, recipes, fixtures and recorded observations, all created by miniature releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slice of what `nox -s schemas` does, and calls that a real release saved: all held against torch 2.13.0."""
+"""A subset of `nox -s schemas`, and calls saved by a real release, compared with torch 2.13.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What breaks between two sets of schemas."""
+"""The breaks between two sets of schemas."""
 
 from __future__ import annotations
 

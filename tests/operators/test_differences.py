@@ -1,4 +1,4 @@
-"""Which change it is: everything that differs between two schemas, in a closed vocabulary."""
+"""Classification of changes: all differences between two schemas, in a closed vocabulary."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What waivers for operators say of saved programs, held against real releases: the older one saves a program for each, the newer loads.
+"""The statements of operator waivers about saved programs, compared with real releases: the older saves a program, the newer loads it.
 
-PyTorch's check compares schemas; whether a program that states the operator still loads is another question, and the evidence of each
-waiver answers it with numbers. These are counted here again, in every pair of releases that is built.
+PyTorch's check compares schemas; whether a program with the operator still loads is a separate question, which the evidence of each
+waiver answers with numbers. They are counted again here, for every pair of releases that is built.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs inside releases of torch: programs that call one operator each. ``torch_programs.py save|load FILE FOLDER``, FILE is JSON.
+"""Runs inside releases of torch: programs with one operator call each. ``torch_programs.py save|load FILE FOLDER``, FILE is JSON.
 
-``save`` reads ``{"name": [operator, [types of arguments], [types of returns]]}``, saves a program for each in the folder, and writes
-there, to ``saved.json``, why it could not. Every argument is an argument of the program, a generator alone is None. ``load`` loads
-every program of the folder, and writes to the file ``{"name": why it was refused, or ""}``.
+``save`` reads ``{"name": [operator, [types of arguments], [types of returns]]}``, saves a program for each in the folder, and writes the
+errors to ``saved.json`` in the folder. Every argument is an argument of the program, except that a generator is None. ``load`` loads every
+program of the folder, and writes ``{"name": the error, or ""}`` to the file.
 """
 
 from __future__ import annotations

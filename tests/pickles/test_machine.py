@@ -1,4 +1,4 @@
-"""Pickles of plain values come out as Python gives them; tensors, storages and everything else as what they are."""
+"""Pickles of plain values give the same values as Python; tensors, storages and everything else are represented by type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles that want something: nothing happens, and what they want is named."""
+"""Malicious pickles: nothing is executed, and what they try to do is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opcodes of a pickle, listed as the standard library lists them."""
+"""The opcodes of a pickle, as listed by the standard library."""
 
 from __future__ import annotations
 

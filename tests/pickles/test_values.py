@@ -1,4 +1,4 @@
-"""What comes out of a pickle can be walked: each object once, without recursion, however it is nested."""
+"""The result of a pickle can be traversed: each object once, without recursion, at any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What restricted unpicklers refuse, and what the user can add."""
+"""What restricted unpicklers reject, and what the user can allow."""
 
 from __future__ import annotations
 

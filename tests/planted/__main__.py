@@ -1,6 +1,6 @@
 """``python -m tests.planted [--count 10000] [--seed 1]``: plants other outcomes in covered cells of the repository (see covered.py).
 
-Prints how many of each kind were noticed, and by what; and every plant that was not. Exit status 1 if there is one.
+Prints how many of each kind were detected, and by what, and every undetected plant. Exit status 1 if there is one.
 """
 
 from __future__ import annotations

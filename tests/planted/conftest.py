@@ -1,6 +1,6 @@
-"""Copies of a small part of the repository's evidence, to plant defects in, and what judging them says.
+"""Copies of a small part of the repository's evidence for planting defects, and the results of judging them.
 
-The part is made so that nothing in it is red (see tests/small_tree.py): whatever is red in a copy was planted there.
+Nothing fails in this part (see tests/small_tree.py): every failure in a copy was planted there.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""``python -m tests.planted [--count 10000] [--seed 1]``: other outcomes in cells that waivers cover, each of which must be noticed.
+"""``python -m tests.planted [--count 10000] [--seed 1]``: other outcomes in cells covered by waivers, each of which must be detected.
 
-A plant takes one covered cell of some evidence, over all waivers, families and load options, and changes what the reader said: other
-bits, another dtype or shape, another error, signal or stage, a refusal instead of a value, the value that was written, or the accepted
-difference of another covered cell. What the reader said is changed before it is compared with the golden, by the code that observes, so
-a plant is what that reader could have been recorded with. The archive of the cell is then judged alone, by the rules that look at cells
-and by :class:`torch_compat.judging.waiving.Waiving`; tests/planted/test_covered.py shows that judging all of the evidence says the same.
+A plant changes the result of the reader in one covered cell, over all waivers, families and load options: other bits, another dtype or
+shape, another error, signal or stage, a refusal instead of a value, the value that was written, or the accepted difference of another
+covered cell. The result is changed before the observing code compares it with the golden, so a plant could have been recorded with that
+reader. The archive of the cell is then judged alone, by the rules about cells and by :class:`torch_compat.judging.waiving.Waiving`;
+tests/planted/test_covered.py shows that judging all of the evidence gives the same result.
 
-What is no difference by the policy is no plant: values within a tolerance, strides where those are disregarded, what varies in texts.
+Changes that the policy ignores are not planted: values within a tolerance, disregarded strides, varying parts of messages.
 """
 
 from __future__ import annotations

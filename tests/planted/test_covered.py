@@ -1,6 +1,6 @@
-"""Another outcome in a cell that a waiver covers is noticed; and judging one archive alone says what judging all evidence says.
+"""Another outcome in a cell covered by a waiver is detected; judging one archive alone gives the same result as judging all evidence.
 
-`nox -s planted` plants 10,000 in the repository's evidence; here it is a few of them.
+`nox -s planted` plants 10,000 in the repository's evidence; this test plants a few.
 """
 
 from __future__ import annotations

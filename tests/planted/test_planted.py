@@ -1,10 +1,10 @@
-"""Planted defects turn the run red: each is named in the report, at whatever place it was planted.
+"""Planted defects make the run fail: each is named in the report, wherever it was planted.
 
-Not everything can be noticed without asking a release again. A recorded observation whose result and everything beside it were
-changed together so that they still fit each other reads like a true one, once digests and footer are fixed, unless a waiver
-counts it; only observing afresh contradicts it, and the footer makes sure that it was no accident. So do a later day in a
-file's header, and a rule that is taken out of the policy and has no waiver: that is what tests/repository/test_rules.py is for.
-An operator that is taken out of the record of every release is missed only where a fixture states it (test_histories.py there).
+Some defects cannot be detected without running a release again. If a recorded observation and all related data are changed consistently,
+including digests and footer, it looks like a true one, unless a waiver counts it; only a new observation contradicts it, and the footer
+rules out an accident. The same holds for a later date in a file's header, and for a rule without a waiver that is removed from the policy,
+which tests/repository/test_rules.py detects. An operator removed from the record of every release is detected only if a fixture states it
+(test_histories.py there).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Planted defects over deprecations, waivers, the calendar and the evidence: each turns the run red, and is named.
+"""Planted defects in deprecations, waivers, the calendar and the evidence: each makes the run fail, and is named.
 
-The tree is one in which releases do exactly what the files say (tests/deprecated_tree.py). What cannot be noticed without asking a
-release again is left out: an event and the evidence of the releases around it that were changed together, footer and all.
+In this tree, releases do exactly what the files say (tests/deprecated_tree.py). Defects that cannot be detected without running a release
+again are excluded: an event and the evidence of adjacent releases changed consistently, including the footer.
 """
 
 from __future__ import annotations

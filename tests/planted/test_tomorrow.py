@@ -1,4 +1,4 @@
-"""The day after: one more release costs no edit where it behaves as the newest one, and says exactly what it does otherwise."""
+"""The day after: an additional release needs no edit if it behaves like the newest one; otherwise the differences are reported exactly."""
 
 from __future__ import annotations
 

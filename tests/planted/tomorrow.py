@@ -1,8 +1,8 @@
-"""Rehearsals of the day after: evidence in which one more release is there, which behaves as the newest one does, or nearly so.
+"""Rehearsals of the day after: evidence with an additional release that behaves like the newest one, or nearly so.
 
-The release is made in memory, of what is recorded of the newest one: it writes the same archives, and reads everything as that one does;
-others read its archives as they read those of the newest one. Rules that need the survey of a release, of its operators and of its loader
-of exported programs, are left out: it is recorded in files that this does not make.
+The release is created in memory from the records of the newest one: it writes the same archives and reads everything in the same way;
+others read its archives as they read those of the newest one. Rules that need the survey of a release, its operators or its loader of
+exported programs are excluded, because their files are not created here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""waivers.lock: what is written is read, every cut and every malformed line is named, and two branches merge line by line."""
+"""waivers.lock: a round trip, every cut and malformed line is reported, and two branches merge line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What behaviors.toml may say."""
+"""The valid contents of behaviors.toml."""
 
 from __future__ import annotations
 

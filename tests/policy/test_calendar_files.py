@@ -1,4 +1,4 @@
-"""Releases enter and leave the text of the calendar; nothing else of it changes, whatever the order."""
+"""Adding and removing releases in the text of the calendar changes nothing else, in any order."""
 
 from __future__ import annotations
 

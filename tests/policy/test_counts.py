@@ -1,4 +1,4 @@
-"""The lock of counts: a grammar that shows every cut, and merges line by line."""
+"""The lock of counts: a grammar that reveals every cut, and merges line by line."""
 
 from __future__ import annotations
 

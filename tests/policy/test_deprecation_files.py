@@ -1,4 +1,4 @@
-"""Files of deprecations: every mistake is named with its file, its line and its place."""
+"""Deprecation files: every mistake is reported with its file, line and place."""
 
 from __future__ import annotations
 

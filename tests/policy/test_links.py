@@ -1,4 +1,4 @@
-"""What names a waiver or a deprecation names one that there is."""
+"""References to waivers and deprecations have an existing target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waivers for operators: how they are written, and how they are held against what changed."""
+"""Waivers for operators: their form, and how they are compared with the changes."""
 
 from __future__ import annotations
 

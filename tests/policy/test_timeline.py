@@ -1,4 +1,4 @@
-"""Timelines: the worked examples step by step, on generated calendars, to the day; and what any day may say of any other."""
+"""Timelines: the worked examples step by step, on generated calendars, to the day; and consistency between any two days."""
 
 from __future__ import annotations
 

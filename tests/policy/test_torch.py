@@ -1,4 +1,4 @@
-"""What the policy of this repository must say, whatever else it says."""
+"""What the policy of this repository must state, whatever else it states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of upgraders say what releases record, and each name states operator, overload and range."""
+"""The upgrader tables match what releases report, and each name states operator, overload and range."""
 
 from __future__ import annotations
 

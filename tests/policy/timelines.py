@@ -1,4 +1,4 @@
-"""Calendars in the making, and the examples of policies/ held against them."""
+"""Generated calendars, and the examples of policies/ compared with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated calls of which one argument is moved to a limit of its range."""
+"""Generated calls with one argument moved to a limit of its range."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What tests of upgraders get wrong in practice, planted here: none of it passes for a proof.
+"""Typical mistakes in tests of upgraders, planted here: none of them counts as a proof.
 
-Such a test loads a fixture of an old release, calls it with a few random tensors, and compares with an expectation written by hand. It goes
-green without a check where the fixture does not load and is skipped, where its path does not exist, where the assertion cannot
-fail, where the old module is never called, and where the expectation is today's operator.
+Such a test loads a fixture of an old release, calls it with a few random tensors, and compares with a hand-written expectation. It passes
+without checking anything if the fixture does not load and is skipped, if its path does not exist, if the assertion cannot fail, if the
+old module is never called, or if the expectation is computed with today's operator.
 """
 
 from __future__ import annotations

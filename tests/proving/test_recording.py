@@ -1,4 +1,4 @@
-"""Proofs as they are recorded, and what releases say of bodies and of programs that they save."""
+"""Proofs as recorded, and what releases report about bodies and about programs that they save."""
 
 from __future__ import annotations
 

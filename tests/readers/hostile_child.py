@@ -1,6 +1,6 @@
-"""A child that its archive has taken over: the gate for views is open in it, and a call of ``attack`` runs any code of Python.
+"""A child process taken over by its archive: the gate for views is open in it, and a call of ``attack`` runs any Python code.
 
-Run in place of :mod:`torch_compat.readers.child`. The product has no such switch: this module patches it in its own process.
+Run in place of :mod:`torch_compat.readers.child`. The product has no such switch: this module patches the child in its own process.
 """
 
 from __future__ import annotations

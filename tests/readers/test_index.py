@@ -1,4 +1,4 @@
-"""What the index offers and the calendar lacks; and that no answer is ever taken for "nothing new" which is none."""
+"""Releases on the index that the calendar lacks; and that no failed query counts as "nothing new"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in processes of their own: the same as in this process, and whatever they do, it stays there."""
+"""Programs in separate processes: the same results as in this process, and no effects outside of it."""
 
 from __future__ import annotations
 

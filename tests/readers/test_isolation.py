@@ -1,4 +1,4 @@
-"""What a process of a release is kept from, and what happens where the machine cannot keep it from that."""
+"""What a release's process cannot access, and what happens if the machine cannot isolate it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness's side of the protocol: what starts, what is refused, what is left behind."""
+"""The harness's side of the protocol: what starts, what is refused, and what is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds that come as wheels: from a file, and from an index of nightlies that is a folder of this machine."""
+"""Builds from wheels: from a file, and from an index of nightlies in a local folder."""
 
 from __future__ import annotations
 

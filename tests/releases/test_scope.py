@@ -1,4 +1,4 @@
-"""The corpus, derived from the calendar: one entry is all that a release takes, and no release ever leaves."""
+"""The corpus is derived from the calendar: a release needs only one entry, and no release is ever dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and sets of releases to test with: texts as torch states them, often near one another."""
+"""Versions and sets of releases for tests: texts as reported by torch, often close to one another."""
 
 from __future__ import annotations
 

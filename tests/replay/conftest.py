@@ -1,4 +1,4 @@
-"""Miniature releases that write down what they are asked."""
+"""Miniature releases that log their requests."""
 
 from __future__ import annotations
 

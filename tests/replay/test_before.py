@@ -1,4 +1,4 @@
-"""The tree as it was before a release: whatever was measured of it is gone, and what is left can be judged."""
+"""The tree as it was before a release: everything measured for it is gone, and the rest can be judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that begins with a release or a later one, or names one, is left of what was known the day before."""
+"""The evidence of the day before contains nothing that begins with a release or a later one, or names one."""
 
 from __future__ import annotations
 

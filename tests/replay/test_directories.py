@@ -1,4 +1,4 @@
-"""A distributed checkpoint in the corpus: produced as one fixture, pinned file by file, and red if any file is not what it was."""
+"""A distributed checkpoint in the corpus: produced as one fixture, pinned file by file, and failing if any file has changed."""
 
 from __future__ import annotations
 

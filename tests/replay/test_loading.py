@@ -1,4 +1,4 @@
-"""Who loads what: a load that returned counts, and one that nobody can rely on is an error."""
+"""Which release loads which archive: a load that returned counts, and an unreliable one is an error."""
 
 from __future__ import annotations
 

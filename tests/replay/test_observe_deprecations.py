@@ -1,4 +1,4 @@
-"""Deprecated things are used twice, by two processes, and known ones are not used again."""
+"""Deprecated features are used twice, by two processes, and known ones are not used again."""
 
 from __future__ import annotations
 

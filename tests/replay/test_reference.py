@@ -1,4 +1,4 @@
-"""Observing with the reference reader, held against real evidence; and that a reader that lies or dies is seen."""
+"""Observing with the reference reader, compared with real evidence; a reader that lies or dies is detected."""
 
 from __future__ import annotations
 

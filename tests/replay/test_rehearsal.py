@@ -1,4 +1,4 @@
-"""What two trees may say differently of a recipe that another processor rounds otherwise."""
+"""Allowed differences between two trees for a recipe that another processor rounds differently."""
 
 from __future__ import annotations
 

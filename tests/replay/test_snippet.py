@@ -1,4 +1,4 @@
-"""Plain programs that show a cell: what they do is what the worker does."""
+"""Plain programs that show a cell do the same as the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report with something of everything."""
+"""A report with an example of everything."""
 
 from __future__ import annotations
 

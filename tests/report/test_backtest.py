@@ -1,4 +1,4 @@
-"""Facts of the backtest: which items tell one, which are drawn, and what labels must hold."""
+"""Facts of the backtest: how items are grouped, which facts are sampled, and what labels must satisfy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judgement beside an older one is a plain difference of findings."""
+"""A judgement compared with an older one is a plain difference of findings."""
 
 from __future__ import annotations
 

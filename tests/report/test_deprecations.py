@@ -1,4 +1,4 @@
-"""Deprecations as a table: one mark for what each release does, and everything that was not kept in words."""
+"""Deprecations as a table: one mark for the behavior of each release, and every violation in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated files: what is in a tree is made anew, and what judging reads before what it finds."""
+"""Generated files: those in a tree are regenerated, including those that judging reads."""
 
 from __future__ import annotations
 

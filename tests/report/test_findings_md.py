@@ -1,4 +1,4 @@
-"""The document of all findings: each stands in it once, the newest first, and the same evidence gives the same bytes."""
+"""The document of all findings: each appears once, newest first, and the same evidence gives the same bytes."""
 
 from __future__ import annotations
 

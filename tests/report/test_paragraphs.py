@@ -1,4 +1,4 @@
-"""On a terminal of any width, words and numbers stay whole, and all of them are there."""
+"""On a terminal of any width, words and numbers stay whole, and all of them are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as JSON: everything of it, in the published form, always the same bytes."""
+"""The report as JSON: complete, in the published form, always the same bytes."""
 
 from __future__ import annotations
 

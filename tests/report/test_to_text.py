@@ -1,4 +1,4 @@
-"""The report for a person: everything is said, nothing is cut off or taken for markup, and colour is only colour."""
+"""The report as text: complete, nothing truncated or parsed as markup, and color carries no additional information."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives that their recipe packs again with Python's zipfile: nothing lies where torch's writer would put it."""
+"""Archives that a recipe repacks with Python's zipfile: no record is where torch's writer would put it."""
 
 from __future__ import annotations
 

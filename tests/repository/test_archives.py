@@ -1,4 +1,4 @@
-"""Every archive of the repository is what its manifest says; each is opened once."""
+"""Every archive of the repository matches its manifest; each is opened once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every class of what releases save is covered by a recipe, or the reason why not is stated."""
+"""Every class of saved objects is covered by a recipe, or the reason why not is stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives that their own writer cannot load, and messages in other words: no release does something else with them."""
+"""Archives that their own writer cannot load, and reworded messages: no release treats them differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No archive of the repository is damaged, every byte of it accounted for; and its offsets can be calculated."""
+"""No archive of the repository is damaged, every byte of it is accounted for, and its offsets can be calculated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus of the repository is whole, and every entry of it is frozen."""
+"""The corpus of the repository is complete, and every entry is frozen."""
 
 from __future__ import annotations
 

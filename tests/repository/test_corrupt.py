@@ -1,4 +1,4 @@
-"""Every damaged or malicious archive that is kept is answered as its manifest says, and nothing of it is carried out."""
+"""Every damaged or malicious archive gets the answer in its manifest, and nothing in it is executed."""
 
 from __future__ import annotations
 

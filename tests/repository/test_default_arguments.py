@@ -1,7 +1,7 @@
-"""Arguments that operators gained, left at their defaults: releases that do not know them read such programs and compute the same.
+"""New operator arguments at their defaults: releases without them read such programs and compute the same results.
 
-Archives leave out what stands at its default (torch 1.7 and newer), so an argument with a default breaks no older reader. The recipes
-``default_of_*`` call one operator each that gained an argument; fixtures/operators says between which releases.
+Archives omit arguments equal to their default (torch 1.7 and newer), so an argument with a default breaks no older reader. The recipes
+``default_of_*`` call one operator each that gained an argument; fixtures/operators lists the releases.
 """
 
 from __future__ import annotations

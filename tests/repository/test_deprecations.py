@@ -1,4 +1,4 @@
-"""Every deprecation of the repository has a probe, a policy file and the word of every release."""
+"""Every deprecation of the repository has a probe, a policy file and the observations of every release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every distributed checkpoint of the corpus: what load_state and inspect say is what real releases recorded."""
+"""Every distributed checkpoint of the corpus: load_state and inspect agree with the records of real releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that have to exist, commands that they show, and words that no text of the repository may hold."""
+"""Required documents, the commands in them, and words that no text of the repository may contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reports/findings.md says what judging the recorded observations finds, and its commands show it on any machine."""
+"""reports/findings.md matches the judgement of the recorded observations, and its commands reproduce it on any machine."""
 
 from __future__ import annotations
 

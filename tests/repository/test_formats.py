@@ -1,4 +1,4 @@
-"""Every fixture is read by the formats as its manifest says; what is calculated is compared with the bytes."""
+"""The formats read every fixture as stated in its manifest; calculated values are compared with the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of memory are made at one gate. What numpy would believe of an archive's numbers is asked for nowhere else."""
+"""Views of memory are created at one gate. No other code passes an archive's numbers to unchecked numpy functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded histories of operators and names: whole, of every reader, in their one form, and true of what the corpus does."""
+"""The recorded histories of operators and names: complete, for every reader, in canonical form, and consistent with the corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saying hello is quick: nothing heavy is imported before it is used."""
+"""Startup is fast: no slow module is imported before it is used."""
 
 from __future__ import annotations
 

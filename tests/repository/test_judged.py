@@ -1,4 +1,4 @@
-"""The recorded observations of the repository, judged: every promise holds or is waived, and the report is a sound one."""
+"""The recorded observations of the repository, judged: every promise holds or is waived, and the report is valid."""
 
 from __future__ import annotations
 

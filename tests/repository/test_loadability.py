@@ -1,4 +1,4 @@
-"""What the harness says of who reads an archive, against everything that real releases were seen to do."""
+"""Predictions of which releases read an archive, compared with all observations of real releases."""
 
 from __future__ import annotations
 

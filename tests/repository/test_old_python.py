@@ -1,4 +1,4 @@
-"""What runs inside an old torch: Python 3.6 syntax, the standard library and torch, nothing else."""
+"""Code that runs inside an old torch: Python 3.6 syntax, the standard library and torch only."""
 
 from __future__ import annotations
 import __future__

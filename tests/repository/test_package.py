@@ -1,4 +1,4 @@
-"""The package is called torch_compat, says its types, and shows few names."""
+"""The package is called torch_compat, is typed, and exports few names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that is kept says where on some machine it was made."""
+"""No stored file reveals where on a machine it was created."""
 
 from __future__ import annotations
 

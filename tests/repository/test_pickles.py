@@ -1,4 +1,4 @@
-"""Every pickle of the corpus is read, to its last byte, and every tensor lies within its storage."""
+"""Every pickle of the corpus is read to its last byte, and every tensor lies within its storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pyproject.toml says twice is the same both times."""
+"""Duplicated statements in pyproject.toml agree."""
 
 from __future__ import annotations
 

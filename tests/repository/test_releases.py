@@ -1,4 +1,4 @@
-"""Versions of torch are read in one place, and sets of releases have one form: torch_compat.releases."""
+"""Versions of torch are parsed in one place, and sets of releases have one form: torch_compat.releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SECURITY.md promises no more than tests hold: each row of the threat model names tests that exist."""
+"""SECURITY.md promises only what tests check: each row of the threat model names existing tests."""
 
 from __future__ import annotations
 

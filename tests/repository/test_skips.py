@@ -1,4 +1,4 @@
-"""Skips are counted and say why; a test that needs a release which is not built is skipped, unless that release is required."""
+"""Skips are counted and state a reason; a test that needs a release that is not built is skipped, unless that release is required."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What slips say of loading, against everything that real releases were seen to do.
+"""The statements of slips about loading, compared with all observations of real releases.
 
-What releases do while a program runs is counted by `nox -s predictions`, which runs every program once for each release; what it
-counted stands in reports/predictions.md. `.ci/run` executes a share of it, and holds the document against that.
+Slips at run time are counted by `nox -s predictions`, which runs every program once for each release; the counts are in
+reports/predictions.md. `.ci/run` executes a sample, and compares the document with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every torch-save fixture of every writer is read, without torch, as its writer reads it back.
 
-Where the writer refused its own file, reads something else each time, or reads something else than it saved, what was saved
-counts. Each such fixture is listed here, with the reason as it follows from the recorded evidence; so is what no reader could
-know, because the file does not hold it.
+If the writer refused its own file, or reads varying data, or reads something else than it saved, the saved data counts. Each such
+fixture is listed here, with the reason derived from the recorded evidence, as is data that no reader can know because the file does
+not contain it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The synthetic fixtures are what their generator makes, and every one of them is accounted for."""
+"""The synthetic fixtures match the output of their generator, and every one is accounted for."""
 
 from __future__ import annotations
 

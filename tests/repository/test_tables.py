@@ -1,4 +1,4 @@
-"""There is one table of dtypes. What else the package has to know of them is derived from it."""
+"""There is one table of dtypes. Everything else that the package knows about them is derived from it."""
 
 from __future__ import annotations
 

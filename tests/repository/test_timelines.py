@@ -1,4 +1,4 @@
-"""The repository's own deprecations, as of any day: nothing is broken, missing or expired that no waiver explains."""
+"""The repository's own deprecations, as of any day: nothing is broken, missing or expired without a waiver."""
 
 from __future__ import annotations
 

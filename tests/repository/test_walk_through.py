@@ -1,4 +1,4 @@
-"""docs/upgraders.md takes a made-up change to a proof: every command of it runs here, in its order, in a tree of its own."""
+"""docs/upgraders.md from a made-up change to a proof: every command runs here, in order, in a separate tree."""
 
 from __future__ import annotations
 

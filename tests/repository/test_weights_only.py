@@ -1,4 +1,4 @@
-"""What ``weights_only=True`` of each release said to every recorded archive is what its rules make of the pickle."""
+"""The behavior of each release with ``weights_only=True`` for every recorded archive matches the prediction of its rules."""
 
 from __future__ import annotations
 

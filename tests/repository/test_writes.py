@@ -1,4 +1,4 @@
-"""Files of a tree are written in one module. Who else writes, removes or makes files is listed here, with what they are."""
+"""Files of a tree are written in one module. Other code that writes, removes or creates files is listed here, with the files."""
 
 from __future__ import annotations
 

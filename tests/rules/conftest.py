@@ -1,4 +1,4 @@
-"""A small world to judge: four releases, recipes and fixtures as a test needs them, and what readers are said to have done."""
+"""A small world to judge: four releases, recipes and fixtures as a test needs them, and the stated behavior of readers."""
 
 from __future__ import annotations
 

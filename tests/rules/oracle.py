@@ -1,7 +1,7 @@
-"""Judging cell by cell, as plainly as it can be said: what judging by sets of readers has to agree with.
+"""Judging cell by cell, as simply as possible; judging by sets of readers has to agree with it.
 
-It knows the rules about cells and pairs, waivers, and how findings are named and grouped. It shares with the real judging only what
-has nothing to do with sets: the outcome of one observation, and the texts of causes.
+It implements the rules about cells and pairs, waivers, and the naming and grouping of findings. It shares only code independent of sets
+with the real judging: the outcome of one observation, and the texts of causes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time machine: what is asked for depends on the day; what happened does not."""
+"""The time machine: requirements depend on the day; past events do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a cause begins, where the writer of an archive itself shows it."""
+"""Where a cause begins if the writer of an archive itself shows it."""
 
 from __future__ import annotations
 

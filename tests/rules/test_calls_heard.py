@@ -1,4 +1,4 @@
-"""Errors against errors, and warnings of calls: what is compared, and what is stated."""
+"""Comparison of errors with errors, and warnings of calls: what is compared, and what is stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that judge cells: which cells each one selects, what it says of each outcome, and how it names a cause."""
+"""The rules that judge cells: the cells each one selects, its verdict for each outcome, and how it names a cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two readers did differently, in words, and by what it is one cause."""
+"""The differences between two readers, in words, and the key that groups them by cause."""
 
 from __future__ import annotations
 

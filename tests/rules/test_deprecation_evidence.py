@@ -1,4 +1,4 @@
-"""Recorded deprecations: which of them are evidence, which are strays, and fresh ones against recorded ones."""
+"""Recorded deprecations: which of them are evidence, which are strays, and fresh ones compared with recorded ones."""
 
 from __future__ import annotations
 

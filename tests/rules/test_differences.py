@@ -1,4 +1,4 @@
-"""What is a part of the digest of a difference, and what is not."""
+"""What the digest of a difference includes and excludes."""
 
 from __future__ import annotations
 

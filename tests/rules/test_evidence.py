@@ -1,4 +1,4 @@
-"""Evidence: which observations count, what direction a cell has, and what a tolerance makes of a difference."""
+"""Evidence: which observations count, the direction of a cell, and the effect of a tolerance on a difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tolerances forgive, and the document that lists it."""
+"""The differences forgiven by tolerances, and the document that lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule on older readers that take nothing of what a writer wrote."""
+"""The rule for older readers that load no archive of a writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules about operators: what breaks has an upgrader or a waiver, upgraders state what there was, waivers are exact."""
+"""The rules about operators: breaks have an upgrader or a waiver, upgraders state existing schemas, waivers are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values where the writer raised: no promise where a stated change of an operator is the cause, else a failure."""
+"""Values where the writer raised: no promise if a stated change of an operator is the cause, otherwise a failure."""
 
 from __future__ import annotations
 

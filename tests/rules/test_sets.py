@@ -1,4 +1,4 @@
-"""Judging sets of readers at once says what judging cell by cell says."""
+"""Judging sets of readers at once gives the same result as judging cell by cell."""
 
 from __future__ import annotations
 

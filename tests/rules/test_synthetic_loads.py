@@ -1,4 +1,4 @@
-"""synthetic-loads: readers inside the spans of the policy give the golden, readers outside refuse; nothing else judges them."""
+"""synthetic-loads: readers inside the policy's ranges return the golden, readers outside refuse; no other rule judges them."""
 
 from __future__ import annotations
 

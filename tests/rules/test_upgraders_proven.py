@@ -1,4 +1,4 @@
-"""upgraders-proven: each upgrader has a proof that holds, and owes what every upgrader owes."""
+"""upgraders-proven: each upgrader has a valid proof and meets all requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waivers and their lock: what is waived, what continues in what came later, and what is red."""
+"""Waivers and their lock: what is waived, what continues in later releases, and what fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule on what releases say while they load archives."""
+"""The rule on warnings that releases issue while loading archives."""
 
 from __future__ import annotations
 

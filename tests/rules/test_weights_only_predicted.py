@@ -1,4 +1,4 @@
-"""The rule on what a restricted unpickler refuses and takes, and the refusals that its prediction makes expected."""
+"""The rule on what a restricted unpickler rejects and accepts, and the rejections that its prediction makes expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody has stated yet of errors that are worded otherwise."""
+"""Drafts for reworded errors that the policy does not state yet."""
 
 from __future__ import annotations
 

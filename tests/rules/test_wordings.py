@@ -1,4 +1,4 @@
-"""Errors that are one in other words: which wordings explain, and which do not."""
+"""Reworded errors: which wordings explain a difference, and which do not."""
 
 from __future__ import annotations
 

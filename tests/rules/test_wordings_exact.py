@@ -1,4 +1,4 @@
-"""The rule that holds wordings to what releases raise."""
+"""The rule that compares stated wordings with the errors that releases raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of programs, written here as the releases write them: source, and a module with plain attributes."""
+"""Archives of programs, created here in the format of the releases: source, and a module with plain attributes."""
 
 from __future__ import annotations
 

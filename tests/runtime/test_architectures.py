@@ -1,4 +1,4 @@
-"""Public architectures, written as plain torch.nn by several releases, scripted, traced and exported: they run as in their writer."""
+"""Public architectures, written as plain torch.nn by several releases, scripted, traced and exported: same results as the writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The border between programs and operators: nothing of our own is reached, and nothing that is no argument gets to numpy."""
+"""The boundary between programs and operators: programs reach no internals, and only valid arguments reach numpy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The reference reader against torch 2.13.0 on generated calls and programs: a slice of what ``python -m tools.differential`` does.
+"""The reference reader against torch 2.13.0 on generated calls and programs: a subset of ``python -m tools.differential``.
 
-Every overload that the reader has is called at least once, or left out by name and for a reason.
+Every overload of the reader is called at least once, or explicitly excluded with a reason.
 """
 
 from __future__ import annotations

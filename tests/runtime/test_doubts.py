@@ -1,4 +1,4 @@
-"""What requires gradients in 1.6, as 1.6.0 answers for the same methods, for machines without it."""
+"""What requires gradients in 1.6: results of 1.6.0 for the same methods, for machines without it."""
 
 from __future__ import annotations
 

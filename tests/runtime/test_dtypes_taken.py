@@ -1,4 +1,4 @@
-"""Dtypes that releases refuse on the CPU: what the reference reader makes of what they said."""
+"""Dtypes that releases reject on the CPU: how the reference reader uses the records."""
 
 from __future__ import annotations
 

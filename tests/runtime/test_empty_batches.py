@@ -1,4 +1,4 @@
-"""Which releases take a convolution of a batch without elements; each answer is that of the release."""
+"""Which releases accept a convolution of an empty batch; each answer is that of the release."""
 
 from __future__ import annotations
 

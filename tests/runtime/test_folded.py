@@ -1,4 +1,4 @@
-"""Lists of constant tensors as indices, as 1.8.1, 1.10.2 and 1.11.0 refuse them, and 1.7.1, 1.12.1 and 2.13.0 take them, for machines without these releases."""
+"""Lists of constant tensors as indices: rejected by 1.8.1, 1.10.2 and 1.11.0, accepted by 1.7.1, 1.12.1 and 2.13.0."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What programs of strangers came to and no recipe had: each class in a program of a few lines, on both sides of its border.
+"""Cases found by outside programs that no recipe had: each class in a program of a few lines, on both sides of its border.
 
-The releases were asked: see ``evidence`` in policies/torch/changes.toml, and fixtures/programs.
+The results are those of the releases: see ``evidence`` in policies/torch/changes.toml, and fixtures/programs.
 """
 
 from __future__ import annotations

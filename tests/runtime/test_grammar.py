@@ -1,4 +1,4 @@
-"""The constructs of TorchScript's source: those that are taken, and those that a text holds."""
+"""The constructs of TorchScript source: the accepted ones, and those in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floats of 16 bits, which releases refuse on the CPU: what the reference reader makes of what they said."""
+"""16-bit floats, which releases reject on the CPU: how the reference reader uses the records."""
 
 from __future__ import annotations
 

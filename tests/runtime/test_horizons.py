@@ -1,4 +1,4 @@
-"""The reference reader at old horizons against the releases: what disagrees is counted by group and shown; and a slice of the real comparison."""
+"""The reference reader at old horizons: disagreements with releases are counted by group and shown; and a subset of the real comparison."""
 
 from __future__ import annotations
 

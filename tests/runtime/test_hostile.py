@@ -1,4 +1,4 @@
-"""Nothing in an archive reaches Python, whatever its source says, and nothing runs without end."""
+"""Nothing in an archive reaches Python, whatever its source contains, and nothing runs forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``is`` says: each mention of a member of an enumeration, and each one in the state, is an object of its own; numbers are compared.
+"""Results of ``is``: each mention of an enumeration member, and each one in the state, is a separate object; numbers are compared.
 
 Programs were written by 1.10.2 and 2.13.0 and read by 1.7.1, 1.8.1, 1.9.1, 1.12.1 and 2.15.0, which agree.
 """

@@ -1,4 +1,4 @@
-"""How results lie in memory; every figure is what the named release gave."""
+"""The memory layout of results; every value is that of the named release."""
 
 from __future__ import annotations
 

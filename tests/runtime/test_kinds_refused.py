@@ -1,4 +1,4 @@
-"""Complex numbers and tensors without dimensions that 1.8.1, 1.12.1 and 2.15.0 refuse."""
+"""Complex numbers and 0-dim tensors that 1.8.1, 1.12.1 and 2.15.0 reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of an empty list follows from what its variable was made of, as 1.5.1, 1.8.1, 1.12.1 and 2.15.0 had it of these functions."""
+"""The type of an empty list follows from the origin of its variable, as in 1.5.1, 1.8.1, 1.12.1 and 2.15.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values passed as ``Any`` and narrowed: what 1.6.0, 1.7.1, 1.8.1 and 1.9.1 refuse to run, of what 1.10.2 wrote, and 1.10.2 itself runs."""
+"""Values passed as ``Any`` and narrowed: written by 1.10.2, which runs them; 1.6.0, 1.7.1, 1.8.1 and 1.9.1 refuse."""
 
 from __future__ import annotations
 

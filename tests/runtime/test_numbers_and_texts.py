@@ -1,4 +1,4 @@
-"""Numbers formatted into strings, characters of numbers, and shifts of integers: the answers of 1.8.1, 1.12.1 and 2.15.0."""
+"""Numbers formatted into strings, characters of numbers, and shifts of integers: results of 1.8.1, 1.12.1 and 2.15.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that come out of a tensor, whose kind the source does not say: a bool among them is taken for an integer, and an assertion fails.
+"""Numbers from a tensor whose type the source does not state: a bool among them is treated as an integer, and an assertion fails.
 
 42 functions of ``x.item()`` were written by 1.10.2 and 2.13.0 and read by 1.8.1, 1.9.1, 1.12.1 and 2.15.0.
 """

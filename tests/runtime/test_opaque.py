@@ -1,4 +1,4 @@
-"""Tensors that NumPy has no array for: what a program hands out of them is in the archive, and nothing outside of a storage is read."""
+"""Tensors without a NumPy array: what a program returns from them is in the archive, and nothing outside of a storage is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dtypes of ``out=`` that releases refuse: what the reference reader makes of what they did."""
+"""Dtypes of ``out=`` that releases reject: how the reference reader uses the records."""
 
 from __future__ import annotations
 

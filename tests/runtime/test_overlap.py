@@ -1,4 +1,4 @@
-"""Writing in place into memory of which a part is read. What releases answer was asked of 1.2.0 to 2.15.0."""
+"""In-place writes into memory that is also read, with the results of 1.2.0 to 2.15.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole archives: what the corpus holds, and what is wrong with others."""
+"""Whole archives: those of the corpus, and the errors for invalid ones."""
 
 from __future__ import annotations
 

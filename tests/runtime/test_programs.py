@@ -1,7 +1,7 @@
-"""Programs of several releases that show what no fixture of the corpus shows; each does what it did in its writer.
+"""Programs of several releases that show what no fixture of the corpus shows; the results are those of the writer.
 
-``programs/manifest.jsonl`` says of each archive which release wrote it, what it shows, the calls, and what they gave there. The
-archives are those that the releases wrote, packed anew without their debug records.
+``programs/manifest.jsonl`` lists for each archive the release that wrote it, what it shows, the calls, and their results in that release.
+The archives are those written by the releases, repacked without their debug records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a release's Python calls of ``torch.nn.Module`` on a loaded program: as 1.6.0, 1.8.1, 1.12.1, 2.4.1 and 2.15.0 do."""
+"""The ``torch.nn.Module`` methods that a release's Python calls on a loaded program, as in 1.6.0, 1.8.1, 1.12.1, 2.4.1 and 2.15.0."""
 
 from __future__ import annotations
 

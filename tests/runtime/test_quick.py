@@ -1,4 +1,4 @@
-"""What stands for operators in loops: whatever it is given, it does what the operator does, at every horizon."""
+"""Fast replacements for operators in loops do the same as the operators, for all arguments and horizons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release's Python reaches of a program that it has loaded, and gives back: figures of 1.7.1, 1.8.1, 1.12.1 and 2.15.0."""
+"""What a release's Python can access and return in a loaded program: results of 1.7.1, 1.8.1, 1.12.1 and 2.15.0."""
 
 from __future__ import annotations
 

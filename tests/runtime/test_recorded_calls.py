@@ -1,4 +1,4 @@
-"""What every release answered to the recorded calls of operators, and what the reference reader makes of them at its horizon: needs no release."""
+"""Every release's recorded results of operator calls, compared with the reference reader at its horizon: needs no release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slips: their conditions, and what the reference reader does where one holds. tests/repository/test_slips.py has the evidence."""
+"""Slips: their conditions, and the behavior of the reference reader if one applies. tests/repository/test_slips.py has the evidence."""
 
 from __future__ import annotations
 

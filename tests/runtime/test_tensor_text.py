@@ -1,6 +1,6 @@
-"""Tensors in texts, as 2.7.1 and 2.8.0 wrote them.
+"""Tensors formatted as text, as in 2.7.1 and 2.8.0.
 
-Both wrote 540 drawn tensors likewise; 1.5.1 wrote what 2.7.1 did, and 2.15.0 what 2.8.0 did.
+Both wrote 540 random tensors identically; 1.5.1 wrote the same as 2.7.1, and 2.15.0 the same as 2.8.0.
 """
 
 from __future__ import annotations

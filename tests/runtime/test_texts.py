@@ -1,6 +1,6 @@
-"""Texts that are passed as ``Any``: 1.6.0 makes devices of them where it loads what 1.7.1 and 2.13.0 wrote, 1.7.1 does not.
+"""Strings passed as ``Any``: 1.6.0 converts them to devices when it loads programs of 1.7.1 and 2.13.0, 1.7.1 does not.
 
-What 1.6.0 and 1.7.1 gave for these methods is stated here, for machines without them.
+The results of 1.6.0 and 1.7.1 for these methods are stated here, for machines without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls that are named as not modelled: every entry names operators that the reader has, and holds within its releases alone."""
+"""Calls listed as not modeled: every entry names operators of the reader, and applies only to its releases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs inside a real torch: three public architectures as plain torch.nn, scripted, traced or exported, and what they give.
+"""Runs inside a real torch: three public architectures as plain torch.nn, scripted, traced or exported, and their results.
 
-``python torch_architectures.py WORKER FOLDER WAY``: archives go into the folder, what they give to standard output. WAY is ``torchscript`` for
-scripted and traced programs, or ``export`` for programs with a batch of any size. Python 3.6 and torch only.
+``python torch_architectures.py WORKER FOLDER WAY``: archives are written to the folder, results to standard output. WAY is ``torchscript``
+for scripted and traced programs, or ``export`` for programs with a dynamic batch dimension. Python 3.6 and torch only.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Archives of torch.save made by hand: a pickle of opcodes, and records as torch's writer lays them out."""
+"""Hand-made torch.save archives: a pickle of opcodes, and records in the layout of torch's writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of ``load_state(..., with_types=True)`` in the neutral form in which goldens stand: as the worker encodes those of torch."""
+"""Values of ``load_state(..., with_types=True)`` in the neutral form of goldens, encoded as the worker encodes those of torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributed checkpoints: one row for a directory, and whole tensors out of its parts."""
+"""Distributed checkpoints: one row for a directory, and whole tensors assembled from its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prove_upgrader: a test of a contributor, in any repository."""
+"""prove_upgrader: a contributor's test, in any repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tools/altered.py``: builds made out of a release, without altering the release, and what is said of reports about them."""
+"""``tools/altered.py``: builds made from a release without altering the release, and the checks of reports about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reports/backtest.md is what the tool makes, and names the changes that people still tell of."""
+"""reports/backtest.md is the output of the tool, and names well-known changes."""
 
 from __future__ import annotations
 

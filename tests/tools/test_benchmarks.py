@@ -1,4 +1,4 @@
-"""Benchmarks run outside of CI; what they make of the policy is tried here, so that a change of the policy does not end them."""
+"""Benchmarks run outside of CI; their use of the policy is tested here, so that a policy change does not break them."""
 
 from __future__ import annotations
 

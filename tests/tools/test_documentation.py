@@ -1,4 +1,4 @@
-"""`tools/documentation.py` stages pages whose links hold, and sees what a built site loads."""
+"""`tools/documentation.py` stages pages with valid links, and detects what a built site loads."""
 
 from __future__ import annotations
 

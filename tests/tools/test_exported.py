@@ -1,4 +1,4 @@
-"""``tools/exported.py``: what is said of a cell."""
+"""``tools/exported.py``: the verdict on a cell."""
 
 from __future__ import annotations
 

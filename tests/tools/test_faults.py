@@ -1,4 +1,4 @@
-"""A slice of the faults that `nox -s faults` does, and the parts that decide what became of them."""
+"""A subset of the faults of `nox -s faults`, and the parts that judge them."""
 
 from __future__ import annotations
 

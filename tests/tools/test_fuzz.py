@@ -1,4 +1,4 @@
-"""A slice of what `nox -s fuzz` does, and the parts that decide what became of a case."""
+"""A subset of `nox -s fuzz`, and the parts that judge a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools/house.py counts: each thing is noticed where it is planted, and the repository keeps its limits."""
+"""The counts of tools/house.py: each planted violation is detected, and the repository keeps its limits."""
 
 from __future__ import annotations
 

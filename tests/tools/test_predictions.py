@@ -1,6 +1,6 @@
-"""What the seeded share of predictions notices: defects planted in the runtime, causes that nothing shows, and documents that are not so.
+"""What the seeded sample of predictions detects: defects planted in the runtime, causes without cells, and outdated documents.
 
-``.ci/run`` executes the share for all readers; here the defects are planted, which takes a few of them.
+``.ci/run`` executes the sample for all readers; the planted defects here need only a few of them.
 """
 
 from __future__ import annotations

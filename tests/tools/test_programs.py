@@ -1,4 +1,4 @@
-"""The tool that holds forecasts against programs that nothing was fitted to: what it counts, and how it ends where it cannot."""
+"""The tool that compares predictions with outside programs: its counts, and its exit status if it cannot compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tools/release.py` names everything that speaks against a release, and tags only where nothing does."""
+"""`tools/release.py` lists everything that prevents a release, and creates a tag only if nothing does."""
 
 from __future__ import annotations
 

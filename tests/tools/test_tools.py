@@ -1,4 +1,4 @@
-"""Programs of tools/: what they do with a tree, and what they say where they cannot."""
+"""Programs of tools/: their effects on a tree, and their error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of TorchScript source, by how each release spells them."""
+"""Operators in TorchScript source, in the spelling of each release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax tree of TorchScript text, and what is refused before Python's parser begins."""
+"""The syntax tree of TorchScript text, and what is rejected before Python's parser starts."""
 
 from __future__ import annotations
 

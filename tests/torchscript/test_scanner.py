@@ -1,4 +1,4 @@
-"""What is read out of TorchScript source."""
+"""The facts extracted from TorchScript source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the way of loading and was found by programs that nothing was fitted to."""
+"""Obstacles to loading, found by outside programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing results: every kind of difference, how far values are off, and that no tolerance is decided by less than all of them."""
+"""Comparing results: every kind of difference, the size of deviations, and that tolerances consider all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Departures: what they leave out can be had again, exactly."""
+"""Departures: the omitted values can be restored exactly."""
 
 from __future__ import annotations
 

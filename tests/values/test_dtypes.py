@@ -1,4 +1,4 @@
-"""The one table of dtypes: what torch, numpy and ml_dtypes themselves say of each row."""
+"""The one table of dtypes: each row matches what torch, numpy and ml_dtypes report."""
 
 from __future__ import annotations
 

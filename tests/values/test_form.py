@@ -1,4 +1,4 @@
-"""The neutral form: the grammar in its docstring is what the checks take, and what all encoders give."""
+"""The neutral form: the checks accept the grammar in its docstring, and all encoders produce it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of real releases, made comparable: nothing of the machine or the run is left in them."""
+"""Normalized messages of real releases: nothing specific to the machine or the run is left."""
 
 from __future__ import annotations
 

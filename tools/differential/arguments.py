@@ -1,6 +1,6 @@
-"""Calls that hypothesis draws for the schemas of a real release, in the form that :class:`tools.differential.calls.Release` takes.
+"""Calls that hypothesis generates for the schemas of a real release, in the form that :class:`tools.differential.calls.Release` takes.
 
-What has arguments that depend on each other (a convolution's weight on its input) has a strategy of its own in :mod:`structured`.
+Operators with interdependent arguments (a convolution's weight and its input) have their own strategies in :mod:`structured`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def calls(
     """Calls of an overload.
 
     Parameters:
-        schema: as :func:`prepared` gives it.
-        spec: gives arguments that depend on each other.
+        schema: as returned by :func:`prepared`.
+        spec: provides interdependent arguments.
 
     Raises:
-        Unwritable: there is no strategy for one of its arguments; of the first example.
+        Unwritable: there is no strategy for one of its arguments; raised for the first example.
     """
     name = schema["name"].split("::")[1]
 
@@ -47,7 +47,7 @@ def calls(
 
 
 def shown(request: dict[str, Any]) -> str:
-    """A call as one line for a person."""
+    """A call as one line of text."""
 
     def one(value: Any) -> str:
         if isinstance(value, list):

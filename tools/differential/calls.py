@@ -1,4 +1,4 @@
-"""Calls of operators: asked of a real release and of the reference reader, and compared."""
+"""Calls of operators: run by a real release and by the reference reader, and compared."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device, text_in
 
 WORKER = Path(__file__).with_name("torch_operators.py")
-FAULT = "fault"  # how begins what the reader says of an operator of its own that fails
-START, PATIENCE = 300, 20  # seconds; some calls of torch never end, as that of count() of an empty text
+FAULT = "fault"  # start of the reader's message when one of its own operators fails
+START, PATIENCE = 300, 20  # seconds; some calls of torch never return, such as count() of an empty text
 
 
 class Release:
-    """A real release that answers calls. Where it dies of one, the answer says so and the next one is asked of another process.
+    """A real release that runs calls. If a call kills it, the result says so, and the next call is run by a new process.
 
     Attributes:
-        scripts: what its Python runs, and the arguments of that.
+        scripts: what its Python runs, and the arguments.
     """
 
     scripts: tuple[Path, ...] = (WORKER,)
@@ -64,7 +64,7 @@ class Release:
         return line
 
     def ask(self, request: dict[str, Any]) -> Any:
-        """One answer."""
+        """Run one request and return its result."""
         try:
             self._send(request)
             reply = json.loads(self._line(PATIENCE))
@@ -80,7 +80,7 @@ class Release:
         self.process.stdin.flush()
 
     def _whose(self, death: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a call before which a death was told: the call before it may have been answered, and killed the process afterwards."""
+        """Attribute a crash to the right call: the call before it may have returned a result and killed the process afterwards."""
         self._send({"ping": True})
         result = death
         while "ping" not in (reply := json.loads(self._line(PATIENCE))):
@@ -88,7 +88,7 @@ class Release:
         return result
 
     def close(self) -> None:
-        """The end."""
+        """End the process."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -111,7 +111,7 @@ def tensor_body(
 
 
 def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
-    """A value of ours."""
+    """Decode a value into our representation."""
     if isinstance(body, list):
         return [decode(statement, storages) for statement in body]
     if not isinstance(body, dict):
@@ -141,12 +141,14 @@ def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
 
 
 def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
-    """What the reference reader answers: ``value`` and ``inputs``, or ``error``, or ``unsupported``."""
+    """The result of the reference reader: ``value`` and ``inputs``, or ``error``, or ``unsupported``."""
     meter.begin(LIMITS)
     storages: dict[int, np.ndarray[Any, Any]] = {}
     args = decode(request["args"], storages)
     keywords = {name: decode(value, storages) for name, value in request["keywords"].items()}
-    named = request.get("named", ())  # a graph gives everything in order; what schemas have by keyword only is such here, too
+    named = request.get(
+        "named", ()
+    )  # a graph passes all arguments in order, so keyword-only arguments of the schema are positional here, too
     keywords.update(zip(named, args[len(args) - len(named) :], strict=True))
     try:
         with np.errstate(all="ignore"):
@@ -157,19 +159,19 @@ def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
         return {"unsupported": error.message}
     except Exception as error:  # noqa: BLE001 - of whatever kind it is, a program is told
         told = translated(error)
-        if isinstance(told, Raised):  # that there is no memory
+        if isinstance(told, Raised):  # there is not enough memory
             return {"error": told.message}
         return {"unsupported": f"{FAULT}: {type(error).__name__}: {error}"}
     return {"value": value, "inputs": args}
 
 
 class Near(NamedTuple):
-    """How near is near enough, beside a few units in the last place.
+    """The tolerance in addition to a few units in the last place.
 
     Attributes:
-        size: bytes of the smallest floating type that is calculated in; 0 where nothing is.
-        scale: the largest number that goes in.
-        zeros: whether the sign of a zero is open, too, where nothing else is.
+        size: bytes of the smallest floating-point type used in the computation; 0 if there is none.
+        scale: the largest number among the inputs.
+        zeros: whether the sign of a zero is unspecified even if nothing else is.
     """
 
     size: int
@@ -184,13 +186,13 @@ NONE = Near(0, 0.0)
 
 
 def difference(theirs: Any, ours: Any, where: str = "value", *, loose: Near = NONE) -> str | None:
-    """What differs, or None.
+    """The difference, or None.
 
     Parameters:
         theirs: a value of torch as JSON.
-        ours: ours.
-        where: what it is called.
-        loose: where results depend on the order of summing, so that what is nearly nothing is only near.
+        ours: the value of the reference reader.
+        where: its name in messages.
+        loose: whether results depend on the order of summation, so that nearly zero results are compared with a tolerance.
     """
     if isinstance(theirs, dict):
         ((kind, inner),) = theirs.items()
@@ -235,9 +237,9 @@ def _numbers(number: complex, ours: Any, where: str, *, loose: Near) -> str | No
         return f"{where}: {number!r}, not {ours!r}"
     near = cmath.isfinite(number) and abs(number - ours) <= max(4 * math.ulp(abs(number)), 1e-15 if loose else 0.0)
     if near and (number or loose or loose.zeros or isinstance(number, complex)):
-        return None  # and how the roundings of a complex one fall to its parts is open
+        return None  # it is unspecified how rounding errors of a complex number are distributed over its parts
     parts = [(number.real, ours.real), (number.imag, ours.imag)]
-    zeros = bool(loose) or loose.zeros or isinstance(number, complex)  # whose signs are open
+    zeros = bool(loose) or loose.zeros or isinstance(number, complex)  # whose signs are unspecified
     same = all(
         (a == b and (a != 0 or zeros or math.copysign(1, a) == math.copysign(1, b))) or (math.isnan(a) and math.isnan(b))
         for a, b in parts
@@ -272,7 +274,7 @@ def _elements(wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: st
             if loose:
                 largest = float(np.max(size, initial=0.0, where=np.isfinite(size)))
                 near |= gap <= CLOSE[min(loose.size, wanted.dtype.itemsize // 2)] * max(1.0, loose.scale, largest)
-        rest = ~near  # how the roundings of a product or quotient fall to the parts is open
+        rest = ~near  # it is unspecified how rounding errors of a product or quotient are distributed over the parts
         parts = (("real", wanted.real[rest], got.real[rest]), ("imag", wanted.imag[rest], got.imag[rest]))
         return next((result for name, a, b in parts if (result := _elements(a, b, f"{where}.{name}", loose=loose))), None)
     a, b = wanted.astype(np.float64), got.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Every overload that the reference reader has, against a real release: what is compared, what is not and why, and how."""
+"""Comparison of every overload in the reference reader with a real release: what is compared, what is excluded and why, and how."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["VERSION", "Disagreement", "Outcome", "compare", "compared", "exclusi
 
 VERSION = "2.13.0"
 
-# What is not compared, by pattern of the overload's full name; the first that matches counts.
+# Excluded overloads, by pattern of the full name; the first match applies.
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
     r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, whatever the arguments",
@@ -60,22 +60,23 @@ EXCLUDED: dict[str, str] = {
 
 
 class Disagreement(AssertionError):  # noqa: N818 - it is no error of the program
-    """Torch and the reference reader do not do the same.
+    """Torch and the reference reader disagree.
 
     Attributes:
-        request: the call, where it is one.
+        request: the call, if there is one.
     """
 
     request: dict[str, Any] | None = None
 
 
 class Outcome:
-    """What calls of one overload came to.
+    """Results of the calls of one overload.
 
     Attributes:
-        counts: ``compared``: both gave a value; ``refused``: neither did; ``unsupported``: torch gave a value, the reader says that
-            it cannot; ``UNWRITTEN``: likewise, and torch's value rests on memory; ``crashed``: torch died; ``DRAWN``; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed; ``OPEN``.
-        said: what the reader said of what it cannot.
+        counts: ``compared``: both returned a value; ``refused``: neither did; ``unsupported``: torch returned a value, and the reader does
+            not support the call; ``UNWRITTEN``: as ``unsupported``, and torch's value depends on uninitialized memory; ``crashed``: torch
+            died; ``DRAWN``; a key of ``MORE``: torch rejects the call, the reader does not, and why that is allowed; ``OPEN``.
+        said: the reader's messages about unsupported calls.
     """
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class Outcome:
 
 
 def overloads(release: Release) -> list[dict[str, Any]]:
-    """The schemas of every operator that the reference reader has, as that release says them."""
+    """The schemas of every operator in the reference reader, as reported by that release."""
     kinds = known()
     return [prepared(schema, set(kinds[schema["name"]])) for schema in release.ask({"schemas": sorted(kinds)})]
 
@@ -95,15 +96,15 @@ def full_name(schema: dict[str, Any]) -> str:
 
 
 def exclusion(schema: dict[str, Any]) -> str | None:
-    """Why an overload is not compared, if it is not."""
+    """Why an overload is excluded, or None."""
     return next((reason for pattern, reason in EXCLUDED.items() if re.fullmatch(pattern, full_name(schema))), None)
 
 
-SIZES = {"float16": 2, "bfloat16": 2, "float64": 8, "complex128": 8}  # the rest is calculated in the default type
+SIZES = {"float16": 2, "bfloat16": 2, "float64": 8, "complex128": 8}  # the rest is computed in the default dtype
 
 
 def smallest(value: Any) -> int:
-    """Bytes of the smallest floating type in a request."""
+    """Bytes of the smallest floating-point type in a request."""
     if isinstance(value, dict):
         if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
             return SIZES.get(value["tensor"]["dtype"], 4)
@@ -116,7 +117,7 @@ def smallest(value: Any) -> int:
 
 
 def largest(value: Any) -> float:
-    """The largest number of its tensors."""
+    """The largest number in its tensors."""
     if isinstance(value, dict):
         if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
             array = decode(value, {}).array
@@ -130,7 +131,7 @@ def largest(value: Any) -> float:
 
 
 def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]]:
-    """The schemas in so many groups, those of an operator in one."""
+    """Split the schemas into groups; the schemas of an operator stay together."""
     results: list[list[dict[str, Any]]] = [[] for _ in range(count)]
     names = sorted({schema["name"] for schema in schemas})
     place = {name: at % count for at, name in enumerate(names)}
@@ -139,19 +140,19 @@ def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any
     return results
 
 
-# Operators of which only the first result is read by programs; the others are kept for gradients, and in forms that change.
+# Operators of which programs read only the first result; the others are saved for gradients, in forms that change.
 FIRST = re.compile("embedding_bag|eigh$|symeig")
-# Results that are kept for gradients, which releases up to 1.x leave unwritten or undefined.
+# Results that are saved for gradients; releases up to 1.x leave them unwritten or undefined.
 BUFFERS = re.compile("log_sigmoid_forward|native_batch_norm|native_layer_norm|nll_loss.*_forward|embedding_bag|eigh$|symeig")
 LOGARITHMS = Version("1.11.0")
-"""Before, the logarithm of a sigmoid is that of a sum near one, which is rounded."""
+"""Older releases compute logsigmoid as the logarithm of a sum near one, which is rounded."""
 LESS_ONE = Version("2.8.0")
-"""Before, celu takes one from a power, whose roundings are left, times alpha."""
+"""Older releases subtract one from a power in celu and multiply the difference, including its rounding error, by alpha."""
 PUBLIC = Version("2.0.0")
 ORDERED = Version("1.4.0")
-"""Before, a dictionary that comes back to Python is in the order of a hash table."""
+"""In older releases, a dictionary that is returned to Python has the order of a hash table."""
 
-# Where the sign of a zero is open, by pattern of the overload's full name: what is not a zero is compared as everywhere.
+# Operators for which the sign of a zero is unspecified, by pattern of the overload's full name; other values are compared as usual.
 ZEROS: dict[str, str] = {
     r"aten::(fmax|fmin)\..*": "C leaves open which of two zeros fmax and fmin give: it varies with type, release and size",
     r"aten::(maximum|minimum|clamp(_m(ax|in))?_?)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
@@ -159,20 +160,21 @@ ZEROS: dict[str, str] = {
     r"aten::softshrink\..*": "what is cut to zero keeps its sign where it is left over, and has none within a vector",
 }
 
-# Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
+# Computed in the element dtype from a matrix that amplifies rounding errors (see `sensitivity`).
 SENSITIVE = re.compile("pinv|cholesky|matrix_exp|^(linalg_)?inv(erse|_ex)?$")
 CANCELLED = re.compile("[cs]?elu_?")
-"""One is taken off an exponential: the last place of that is several of the result."""
+"""One is subtracted from an exponential: its last place is several last places of the result."""
 RANDOM = "does not support random numbers"
 DRAWN = "drawn at random, so that no two answers are alike"
 OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
 
 
 def sensitivity(request: dict[str, Any]) -> float:
-    """How large the roundings of a matrix are in its inverse, or in its root: the ratio of singular values times the result's size.
+    """How much rounding errors of a matrix grow in its inverse or root: the ratio of singular values times the size of the result.
 
-    In an exponential: the size of the matrix times a bound of the result's size, by the largest eigenvalue of its Hermitian part. Of an inverse, what is nearly zero does not count, as torch cuts it, too. Infinite where it counts: where the limit given is far below
-    the roundings, and in a root, of which one triangle of the matrix is read.
+    For an exponential: the size of the matrix times a bound of the result's size, by the largest eigenvalue of its Hermitian part. For an
+    inverse, singular values close to zero are ignored, as torch cuts them off, too. The result is infinite where they matter: if the given
+    limit is far below the rounding errors, and for a root, which reads one triangle of the matrix.
     """
     matrix = decode(request["args"][0], {}).array
     if matrix.ndim < 2 or not matrix.size or matrix.dtype.kind not in "fc":
@@ -206,8 +208,8 @@ def _of_exponential(matrices: np.ndarray[Any, Any]) -> float:
     return worst if math.isfinite(worst) else 0.0  # beyond the largest number nothing is rounded
 
 
-# Where torch refuses what the reader computes: allowed, and counted. A program that torch refuses for the types of its tensors has no
-# result in any release, so that nothing which the reader says of it can be wrong for somebody; shapes and ranges are another matter.
+# Calls that torch rejects and the reader computes: allowed, and counted. A program that torch rejects because of its tensor dtypes has no
+# result in any release, so the reader's result cannot be wrong for anyone. This does not hold for shapes and ranges.
 MORE: dict[str, str] = {
     "refused by torch alone: an assertion of its own": r"INTERNAL ASSERT",
     "refused by torch alone: strides that its kernel cannot view": r"view size is not compatible",
@@ -219,7 +221,7 @@ MORE: dict[str, str] = {
 }
 
 
-# Where torch refuses a call because of how it is asked, from Python and with its result handed out: no program meets that. Such calls are not
+# Calls that torch rejects because they are made from Python with the result passed to Python: no program is affected. Such calls are not
 # compared, and are counted by reason.
 BY_ASKING: dict[str, str] = {
     "asked with arguments that no graph of these types takes": r"f\(\) Expected a value of type",
@@ -234,19 +236,19 @@ BY_ASKING: dict[str, str] = {
 
 APART = ("values", "only torch refuses", "only the reader refuses", "the reader fails")
 FILLED = (0xC4, 0x3B)
-"""Bytes that a release's new memory is filled with: large negative and small positive numbers of every dtype, and both truth values."""
+"""Byte values that fill a release's new memory: large negative and small positive numbers of every dtype, and both truth values."""
 UNWRITTEN = "answered from memory that nothing wrote: with other bytes in it, the release answers differently"
 
 
 def asked_again(release: Release, request: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether a release answers a call as before if its new memory holds other bytes than it did (``FILLED``); if it dies, it does not."""
+    """Whether a release gives the same result if its new memory holds other bytes (``FILLED``); False if it crashes."""
     return bool(release.ask({**request, "fill": FILLED[1]}) == theirs)
 
 
 def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) -> tuple[str, str]:
-    """How both answer a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
+    """Compare both results of a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
     theirs = release.ask({**request, "fill": FILLED[0]})
-    if "unfilled" in theirs:  # no answer of this release could be told from one that rests on memory that nothing wrote
+    if "unfilled" in theirs:  # no result of this release could be distinguished from one that depends on uninitialized memory
         raise RuntimeError(f"torch-{release.version}: {theirs['unfilled']}")
     if "no_input" in theirs:
         return "no such tensor", theirs["no_input"]
@@ -259,12 +261,12 @@ def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) ->
 
 
 def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[str, str]:
-    """How the answer of the reference reader agrees with that of a release: as :func:`judged`.
+    """How the result of the reference reader agrees with that of a release: as :func:`judged`.
 
     Parameters:
         full: the name of the operator with its overload.
         theirs: ``value`` and ``inputs`` as JSON, or ``error``.
-        ours: of :func:`tools.differential.calls.call_ours`.
+        ours: the result of :func:`tools.differential.calls.call_ours`.
     """
     name = request["name"].split("::")[1]
     returned = sensitivity(request) if SENSITIVE.search(name) else 0.0
@@ -289,7 +291,7 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
         return APART[2], f"torch gives a value, the reader refuses: {ours['error'][:200]}"
     loose = Near(smallest(request), largest(request)) if gentle(name) or CANCELLED.fullmatch(name.split(".")[0]) else NONE
     if returned:
-        loose = Near(loose.size, max(loose.scale, returned / 4))  # `CLOSE` has some eight roundings
+        loose = Near(loose.size, max(loose.scale, returned / 4))  # `CLOSE` covers about eight rounding errors
     if any(re.fullmatch(pattern, full) for pattern in ZEROS):
         loose = loose._replace(zeros=True)
     version = Version(release)
@@ -301,16 +303,16 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
         if outs := len(OUTS.intersection(request.get("named", ()))):
             kept = len(theirs["inputs"]) - outs + 1
             theirs["inputs"], ours["inputs"] = theirs["inputs"][:kept], ours["inputs"][:kept]
-    if "layer_norm" in name:  # of equal numbers, or of one, the roundings are left, over the root of eps
+    if "layer_norm" in name:  # for equal numbers, or a single one, only the rounding error remains, divided by the root of eps
         loose = Near(loose.size, 316 * max(loose.scale, 1.0))
-    if "_polynomial_" in name:  # of high degrees by angles, whose roundings are multiplied by the degree
+    if "_polynomial_" in name:  # high degrees are computed from angles, whose rounding error is multiplied by the degree
         degree = max((abs(item) for item in map(_number, request["args"]) if math.isfinite(item)), default=0.0)
         loose = Near(loose.size, (16 + min(degree, 1024)) * max(loose.scale, 1.0))
     if "log_sigmoid" in name and version < LOGARITHMS:
         loose = Near(4, 1.0)
     if "celu" in name and version < LESS_ONE:
         loose = Near(smallest(request), max(1.0, *(abs(item) for item in map(_number, request["args"]) if math.isfinite(item))))
-    if request.get("graph"):  # which makes a number of a tensor where the schema has one
+    if request.get("graph"):  # which converts a tensor to a number where the schema has a number
         ours["inputs"] = [
             int(mine.array.item()) if its.__class__ is int and mine.__class__ is Tensor and mine.array.size == 1 else mine
             for mine, its in zip(ours["inputs"], [*theirs["inputs"], *[None] * len(ours["inputs"])], strict=False)
@@ -346,10 +348,10 @@ def _plain_key(key: Any) -> Any:
 
 
 def compare(release: Release, schema: dict[str, Any], count: int, start: int = 20200624) -> Outcome:
-    """Generate so many calls of an overload and compare them.
+    """Generate calls of an overload and compare them.
 
     Raises:
-        Disagreement: with the smallest call that shows it.
+        Disagreement: with the smallest failing call.
     """
     outcome = Outcome()
 
@@ -387,7 +389,7 @@ def compare(release: Release, schema: dict[str, Any], count: int, start: int = 2
 
 
 def row_of(release: Release, schema: dict[str, Any], count: int, start: int) -> dict[str, Any]:
-    """What came of an overload, as JSON: ``counts`` and ``said``, or a ``disagreement`` with the ``call``, or ``unwritable``."""
+    """The result for an overload, as JSON: ``counts`` and ``said``, or a ``disagreement`` with the ``call``, or ``unwritable``."""
     row: dict[str, Any] = {"name": full_name(schema)}
     began = time.perf_counter()
     try:
@@ -402,7 +404,7 @@ def row_of(release: Release, schema: dict[str, Any], count: int, start: int) -> 
 
 
 def wrong(row: dict[str, Any]) -> str:
-    """Why an overload does not count as compared; empty where it does."""
+    """Why an overload does not count as compared; empty if it does."""
     message: str = row.get("disagreement") or row.get("unwritable") or ""
     if not message and not row["counts"].get("compared"):
         message = f"no value was compared: {row['counts']} {row['said']}"
@@ -410,7 +412,7 @@ def wrong(row: dict[str, Any]) -> str:
 
 
 def work(job: tuple[list[dict[str, Any]], int, int]) -> list[dict[str, Any]]:
-    """Compare some overloads, with a process of torch of its own."""
+    """Compare some overloads, with a separate torch process."""
     schemas, count, start = job
     release = Release(VERSION)
     rows = [row_of(release, schema, count, start) for schema in schemas]

@@ -1,7 +1,7 @@
-"""The operators of the reference reader at the horizon of a release, against that release: generated calls, counted by group.
+"""Operators of the reference reader at the horizon of a release, compared with that release: generated calls, counted by group.
 
-A *group* is an operator with the dtype of a call's first tensor. Calls come from the schemas that were recorded of the release, and a graph
-makes them, as a program does: the compiler of the release chooses the overload.
+A *group* is an operator with the dtype of a call's first tensor. Calls are generated from the schemas recorded for the release, and a
+graph makes them, as in a program: the compiler of the release chooses the overload.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ HORIZONS = (
     "1.2.0", "1.5.1", "1.6.0", "1.7.1", "1.8.1", "1.10.2", "1.11.0", "1.12.1", "1.13.1", "2.0.1", "2.6.0", "2.13.0", "2.15.0",
 )  # fmt: skip
 COLUMNS = ("equal", "equally refused", "torch refuses only", "reader refuses only", "not modelled", "values differ")
-BEYOND = 4  # one call of so many has an argument at or beyond a limit of its range
-DEATHS = 1  # of the release, after which no more calls of an overload are made: starting it takes seconds
+BEYOND = 4  # one in this many calls has an argument at or beyond a limit of its range
+DEATHS = 1  # crashes of the release after which no more calls of an overload are made: starting it takes seconds
 NUMBERED = {"dtype": "ScalarType", "layout": "Layout", "memory_format": "MemoryFormat"}
-"""Up to 1.x schemas say `int` of these arguments."""
+"""Schemas of releases up to 1.x declare these arguments as `int`."""
 
 
 OLD = {
@@ -50,16 +50,16 @@ OLD = {
         "1.6.0..<1.13.0", "writes into the tensor that it should copy, which is told by the list's type; programs of the corpus do",
     ),
 }  # fmt: skip
-"""What is not asked, by pattern of the recorded schema, with the releases: reasons of `EXCLUDED` for schemas without names of overloads."""
+"""Excluded calls, by pattern of the recorded schema, with the releases: reasons of `EXCLUDED` for schemas without overload names."""
 
 
 @dataclass
 class Group:
-    """Calls of an operator whose first tensor has one dtype.
+    """Calls of an operator with the same dtype of the first tensor.
 
     Attributes:
-        counts: calls by column, and those that are in none: of which torch died, or for which it has no tensor.
-        examples: one call of each column that is no agreement.
+        counts: calls by column, and calls outside of the columns: torch crashed, or has no such tensor.
+        examples: one call for each column of disagreement.
     """
 
     operator: str
@@ -69,7 +69,7 @@ class Group:
 
 
 def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
-    """The recorded schemas of every operator of the reader that a release has, in the form that calls are made from."""
+    """The recorded schemas that a release has for the reader's operators, in the form used to generate calls."""
     recorded = History.load()
     results = []
     for name, kinds in known().items():
@@ -102,7 +102,7 @@ def _numbered(name: str, kind: str) -> str:
 
 
 def _annotated(kind: str) -> str:
-    """A type of a schema as an annotation: ``Dict[str, List[int]]``."""
+    """A schema type as an annotation: ``Dict[str, List[int]]``."""
     if kind.endswith("?"):
         return f"Optional[{_annotated(kind[:-1])}]"
     if match := re.fullmatch(r"(.*)\[\d*\]", kind):
@@ -114,7 +114,7 @@ def _annotated(kind: str) -> str:
 
 
 def column(word: str) -> str:
-    """The column of the table for a word of :func:`tools.differential.comparison.judged`; the word itself where there is none."""
+    """The column of the table for a word of :func:`tools.differential.comparison.judged`; the word itself if there is no column."""
     words = {"compared": 0, "refused": 1, APART[1]: 2, APART[2]: 3, APART[3]: 3, "unsupported": 4, APART[0]: 5}
     if word.startswith("refused by torch alone"):
         return COLUMNS[2]
@@ -122,7 +122,7 @@ def column(word: str) -> str:
 
 
 def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start: int | str) -> tuple[list[Group], Counter[str]]:
-    """Make so many calls of each overload; the groups, and the overloads that are not asked for, by reason."""
+    """Make the given number of calls of each overload; returns the groups, and the excluded overloads by reason."""
     groups: dict[tuple[str, str], Group] = {}
     left: Counter[str] = Counter()
     for schema in schemas:
@@ -155,7 +155,7 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
 
 
 def not_asked(text: str, release: str) -> str | None:
-    """Why a schema is not asked of a release; None where it is."""
+    """Why a schema is excluded for a release, or None."""
     results = (
         message
         for pattern, (spans, message) in OLD.items()
@@ -166,10 +166,10 @@ def not_asked(text: str, release: str) -> str | None:
 
 @dataclass
 class Compared:
-    """What came of the calls at one horizon.
+    """Results of the calls at one horizon.
 
     Attributes:
-        overloads: that the release and the reader have.
+        overloads: those that both the release and the reader have.
         left: overloads that were not called, by reason.
     """
 
@@ -187,12 +187,12 @@ class Compared:
         return total
 
     def apart(self, name: str) -> list[Group]:
-        """The groups of which some call is in a column, or was not compared for a reason."""
+        """The groups with a call in a column, or with calls excluded for a reason."""
         return sorted((group for group in self.groups if group.counts[name]), key=lambda group: (group.operator, group.dtype))
 
 
 def compare_at(version: str, only: str, count: int, start: int | str) -> Compared:
-    """Ask one release, with a process of its own."""
+    """Run one release, in a separate process."""
     schemas = schemas_at(version, only)
     release = Release(version)
     try:
@@ -203,7 +203,7 @@ def compare_at(version: str, only: str, count: int, start: int | str) -> Compare
 
 
 def document(value: list[Compared], count: int, start: int | str) -> str:
-    """The table of all horizons, and for each one call of every disagreement, as Markdown."""
+    """The table of all horizons, and one call for each disagreement, as Markdown."""
     lines = [
         "# The reference reader at the horizons of releases", "",
         f"Generated by `python -m tools.differential horizon --count {count} --seed {start} --write`. Each release was asked for {count} calls of each",

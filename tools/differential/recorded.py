@@ -1,6 +1,6 @@
-"""Recorded calls of operators (:mod:`torch_compat.corpus.calls`): how they are chosen, and what the reference reader makes of them.
+"""Recorded calls of operators (:mod:`torch_compat.corpus.calls`): how they are chosen, and the reference reader's results for them.
 
-``python -m tools.differential choose`` chooses them anew, after which every release has to be asked anew.
+``python -m tools.differential choose`` chooses them again; then every release has to be surveyed again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SEED = "recorded"
 ROUNDS = ((range(10), 620, 260), (range(10, 20), 1100, 260), (range(20, 40), 1500, 1000))
-"""Calls of each schema, of which some are chosen; how many characters they have at most, and what they give beyond that. A later round is for the
-operators of which the earlier ones give no value of some version."""
+"""For each round: the candidate calls per schema; the maximum length of a call in characters, and how much longer it may be with its
+result. Later rounds are for operators for which the earlier ones have no value of some version."""
 LEFT_OUT = {"layout", "device", "pin_memory"}
 REFUSED = "refused: "
 EMPTY = '"bytes": ""'
@@ -55,7 +55,7 @@ STRIDES = "other strides"
 CONVERTED = "numbers are made of tensors"
 VARIABLES = {"t", "t1", "t2", "tVal", "Any"}
 NOTHING: dict[str, Any] = {"tuple": []}
-"""The result of an operator that has none, as programs that ask for it see it."""
+"""The result of an operator without a result, as seen by programs."""
 
 UNCALLED: dict[str, str] = {
     r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "quantized tensors, which no call from outside has",
@@ -90,17 +90,17 @@ UNCALLED: dict[str, str] = {
     r"aten::(str|format|percentFormat) any .*|aten::(gru|lstm|rnn_relu|rnn_tanh)_cell tensor .*": "tensors in texts, and cells with many weights, which no recorded call has; tests/runtime/test_tensor_text.py and tests/runtime/operators/test_recurrent.py have both sides",
     r"aten::stft tensor 2\.0\.0": "gives complex numbers only where asked to, which no generated call does",
 }
-"""Versions of operators that no recorded call reaches although releases have them: a pattern of operator, kind and release, with the reason."""
+"""Operator versions that releases have but no recorded call reaches: a pattern of operator, kind and release, with the reason."""
 
 Border = tuple[str, str, str]
-"""An operator, the kind of its first argument, and the release since which it is another one."""
+"""An operator, the kind of its first argument, and the first release of a version."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ calls
 
 
 def type_of(value: Any) -> str | None:
-    """The TorchScript type of a value; None where a value does not show it."""
+    """The TorchScript type of a value; None if the value does not determine it."""
     if value is None:
         return "None"
     if isinstance(value, dict):
@@ -121,7 +121,7 @@ def type_of(value: Any) -> str | None:
 
 
 def recorded(request: dict[str, Any], schema: dict[str, Any], number: int) -> RecordedCall | None:
-    """A generated call as a program of any release makes it: what is as by default is left out. None where no program can."""
+    """Convert a generated call to one that a program of any release makes, without default arguments. None if no program can make it."""
     request = _from_start(request)
     stated = signature_of(schema["text"]).arguments
     count = len(request["args"])
@@ -147,7 +147,7 @@ def recorded(request: dict[str, Any], schema: dict[str, Any], number: int) -> Re
 
 
 def _from_start(value: Any) -> Any:
-    """The value with tensors without elements at the start of their storages: where else they are shows in nothing that releases compute."""
+    """The value, with empty tensors moved to the start of their storages: their offset does not affect any result of a release."""
     if isinstance(value, list):
         return [_from_start(item) for item in value]
     if not isinstance(value, dict):
@@ -158,7 +158,7 @@ def _from_start(value: Any) -> Any:
 
 
 def request_of(call: RecordedCall) -> dict[str, Any]:
-    """A recorded call as :func:`tools.differential.calls.call_ours` takes it: positional arguments first, then those by name."""
+    """A recorded call in the form of :func:`tools.differential.calls.call_ours`: positional arguments first, then keyword arguments."""
     named = sorted(call.keywords)
     values = [*(value for _, value in call.args), *(call.keywords[name][1] for name in named)]
     _, _, overload = call.name.partition(".")
@@ -172,7 +172,7 @@ def request_of(call: RecordedCall) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """The value with the bytes of the storages of its tensors, not those of their elements."""
+    """The value, with the bytes of the tensors' storages instead of those of their elements."""
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if not isinstance(value, dict):
@@ -197,12 +197,12 @@ def _whole(value: Any) -> Any:
 
 @cache
 def borders() -> dict[tuple[str, str], tuple[Release, ...]]:
-    """Of each operator that is here in several versions, and each kind of first argument, the releases they start at."""
+    """The first release of every version, for operators with several versions, by kind of first argument."""
     return {(name, kind): since for name, kinds in known().items() for kind, since in kinds.items() if len(since) > 1}
 
 
 def kind_of_call(call: RecordedCall) -> str:
-    """The kind of first argument by which the reader chooses a version."""
+    """The kind of first argument that selects a version in the reader."""
     kinds = known()[call.operator]
     first = (call.args or [*call.keywords.values()] or [("None", None)])[0][0]
     kind = {"Tensor": "tensor", "int": "scalar", "float": "scalar", "bool": "scalar", "complex": "scalar", "str": "str"}.get(
@@ -216,7 +216,7 @@ def kind_of_call(call: RecordedCall) -> str:
 
 @dataclass
 class Candidate:
-    """A call that may be recorded, and what the reader gives for it at the releases beside the borders: a text for each."""
+    """A call that may be recorded, and the reader's result at the releases next to the borders, as one text each."""
 
     call: RecordedCall
     given: dict[str, str]
@@ -224,17 +224,17 @@ class Candidate:
 
     @property
     def empty(self) -> bool:
-        """Whether a tensor without elements is among what goes in or comes out: such a call says little."""
+        """Whether an input or output is a tensor without elements: such a call has little value."""
         return any(EMPTY in item for item in self.given.values())
 
 
 @dataclass
 class Choice:
-    """What was chosen.
+    """The chosen calls.
 
     Attributes:
-        lacking: versions of which no generated call gives a value, as `borders` names them.
-        alike: versions of which no generated call tells them from the one before.
+        lacking: versions for which no generated call returns a value, named as in `borders`.
+        alike: versions that no generated call distinguishes from the previous version.
     """
 
     calls: list[RecordedCall] = field(default_factory=list)
@@ -243,7 +243,7 @@ class Choice:
 
 
 def outcome(call: RecordedCall, release: str) -> str:
-    """What the reader gives at a horizon, as one text: ``error``, ``unsupported``, or the value with the inputs."""
+    """The reader's result at a horizon, as one text: ``error``, ``unsupported``, or the value with the inputs."""
     ours = call_ours(request_of(call), release)
     if "value" not in ours:
         message = "error" if "error" in ours else "unsupported"
@@ -258,7 +258,7 @@ def outcome(call: RecordedCall, release: str) -> str:
 def candidates(
     releases: list[str], wanted: Collection[tuple[str, str]], numbers: range, longest: int, largest: int
 ) -> dict[tuple[str, str], list[Candidate]]:
-    """Calls of operators, by the schemas of all releases.
+    """Generate calls of operators from the schemas of all releases.
 
     Parameters:
         wanted: keys of `borders`.
@@ -298,7 +298,7 @@ def _made(text: str, schema: dict[str, Any], at: int) -> RecordedCall | None:
     request = make_call(make, schema, spec_of(schema["name"]))
     for value, argument in zip(request["args"], schema["arguments"], strict=False):
         if argument["name"] == "mask" and at % 4 == 3 and at >= ROUNDS[1][0].start and value["tensor"]["dtype"] == "bool":
-            value["tensor"]["dtype"] = "uint8"  # as masks were up to 1.1; a bool has the same bytes
+            value["tensor"]["dtype"] = "uint8"  # masks up to 1.1 have this dtype; a bool has the same bytes
     return recorded(request, schema, 0)
 
 
@@ -327,7 +327,7 @@ def beside(key: tuple[str, str], releases: list[str]) -> list[str]:
 
 
 def choose(value: dict[tuple[str, str], list[Candidate]], wanted: Collection[tuple[str, str]], releases: list[str]) -> Choice:
-    """For each version the smallest call that gives a value, and the smallest that tells it from the one before; few where one does for several."""
+    """Choose, for each version, the smallest call with a value and the smallest that differs from the previous version; one call may serve several."""
     choice = Choice()
     kept: dict[str, Candidate] = {}
     for key in sorted(wanted):
@@ -359,22 +359,22 @@ def choose(value: dict[tuple[str, str], list[Candidate]], wanted: Collection[tup
 
 
 def tells(candidate: Candidate, before: str, after: str) -> bool:
-    """Whether a call comes to another thing there."""
+    """Whether the results of a call differ at a border."""
     pair = candidate.given[before], candidate.given[after]
     return pair[0] != pair[1] and "unsupported" not in pair
 
 
 def both(candidate: Candidate, before: str, after: str) -> bool:
-    """Whether it gives a value on both sides."""
+    """Whether a call returns a value on both sides."""
     return candidate.given[before].startswith("[") and candidate.given[after].startswith("[")
 
 
 PER_UPGRADER = 3  # calls: the first that differs from what the newest release computes, and others
-OF_UPGRADER = 48  # calls of each form, of which these are taken
+OF_UPGRADER = 48  # calls of each form, of which these are chosen
 
 
 def of_upgraders() -> list[RecordedCall]:
-    """Calls that archives of an old file format make: of each upgrader some, one of which it makes another call of than its name says."""
+    """Calls made by archives of an old file format: some for each upgrader, preferring calls whose result it changes."""
     results: list[RecordedCall] = []
     newest = list(surveyed_releases(FIXTURES))[-1]
     for stated in read().values():
@@ -397,7 +397,7 @@ def of_upgraders() -> list[RecordedCall]:
 
 
 def _overflows(call: RecordedCall, text: str) -> bool:
-    """Whether powers go into bytes: what does not fit there is undefined in C++."""
+    """Whether a power overflows an 8-bit integer, which is undefined in C++."""
     return call.operator == "aten::logspace" and '"uint8"' in text
 
 
@@ -406,7 +406,7 @@ def _long(outcome: CallOutcome) -> bool:
 
 
 def _of_form(form: Form, values: list[Any], name: str, version: int) -> RecordedCall | None:
-    """The call of a form with these values; None where it writes out anything but None."""
+    """The call of a form with these values; None if the form contains a literal other than None."""
     given = {f"a_{own}": (kind, value) for (own, kind, _), value in zip(form.parameters, values, strict=True)}
     tree = ast.parse(form.call, mode="eval").body
     assert isinstance(tree, ast.Call)
@@ -421,7 +421,7 @@ def _of_form(form: Form, values: list[Any], name: str, version: int) -> Recorded
 
 
 def answer_of(call: RecordedCall, release: str) -> CallOutcome:
-    """What the reader gives for a call that the program of an archive makes."""
+    """The reader's result for a call made by the program of an archive."""
     values: list[Any] = []
     texts: list[str] = []
     parameters: list[tuple[str, str, str]] = []
@@ -444,7 +444,7 @@ def answer_of(call: RecordedCall, release: str) -> CallOutcome:
 
 
 def answers(fixtures: Path = FIXTURES) -> dict[str, dict[str, Any]]:
-    """What every release that was asked answered, by the key of the call."""
+    """The results of all surveyed releases, by the key of the call."""
     history = FactHistory(fixtures / FILES["calls"][0])
     results: dict[str, dict[str, Any]] = defaultdict(dict)
     for key, text, bits in history.facts():
@@ -454,10 +454,10 @@ def answers(fixtures: Path = FIXTURES) -> dict[str, dict[str, Any]]:
 
 
 def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
-    """What the reader makes of a call at the horizon of a release, beside its recorded answer: a column, and what differs.
+    """Compare the reader's result for a call at the horizon of a release with the recorded one: a column, and the difference.
 
-    The column is one of :data:`tools.differential.horizons.COLUMNS`, ``STRIDES`` where nothing but these differs, ``CONVERTED``, ``left out`` where `horizons` says why, or the answer itself where
-    the release has no such call or died of it.
+    The column is one of :data:`tools.differential.horizons.COLUMNS`, ``STRIDES`` if only strides differ, ``CONVERTED``, ``left out`` if
+    `horizons` excludes the call, or the recorded result itself if the release has no such call or crashed.
     """
     if isinstance(answer, str) and not answer.startswith(REFUSED):
         return answer, ""
@@ -484,7 +484,7 @@ def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
 
 
 def converted(call: RecordedCall, release: str) -> bool:
-    """Whether no overload of the release takes tensors where the call gives them: its compiler makes numbers of them then."""
+    """Whether no overload of the release takes tensors where the call passes them: its compiler then converts them to numbers."""
     kinds = [kind for kind, _ in call.args]
     return "Tensor" in kinds and not any(all(map(_fits, kinds, taken)) for taken in _taken(call.operator, release))
 
@@ -497,13 +497,13 @@ def _fits(kind: str, taken: str) -> bool:
 
 @cache
 def _taken(operator: str, release: str) -> list[list[str]]:
-    """The types of the arguments by position of every overload that a release has."""
+    """The types of the arguments by position, for every overload in a release."""
     stated = [signature_of(text).arguments for text in History.load().schemas(operator, release)]
     return [[argument.type for argument in arguments if not argument.kwarg_only] for arguments in stated]
 
 
 def _from_archive(call: RecordedCall, release: str) -> dict[str, Any]:
-    """As :func:`tools.differential.calls.call_ours`, of a call that the program of an archive makes."""
+    """As :func:`tools.differential.calls.call_ours`, for a call made by the program of an archive."""
     result = answer_of(call, release)
     if result.turn is None:
         return {"unsupported" if result.kind == "unsupported" else "error": result.said}
@@ -521,7 +521,7 @@ def _keys(value: Any) -> Iterable[str]:
 
 
 def memory(theirs: dict[str, Any], inputs: Any, value: Any) -> str:
-    """Which tensor of the reader's result lies otherwise in memory: shares none of an input's, or has other strides; empty where none does."""
+    """The tensor of the reader's result with another memory layout: not shared with an input, or other strides; empty if there is none."""
     together = Encoder()
     together.encode(inputs)
     shared = len(together.storages)
@@ -536,7 +536,7 @@ def _apart(theirs: Any, ours: Any, shared: int, where: str) -> Iterator[str]:
     if isinstance(theirs, list):
         for at, (item, other) in enumerate(
             zip(theirs, ours, strict=False)
-        ):  # of some operators the first result alone is compared
+        ):  # for some operators, only the first result is compared
             yield from _apart(item, other, shared, f"{where}[{at}]")
     elif isinstance(theirs, dict):
         ((kind, body),) = theirs.items()
@@ -553,7 +553,7 @@ def _apart(theirs: Any, ours: Any, shared: int, where: str) -> Iterator[str]:
 
 
 def _steps(body: dict[str, Any], strides: list[int] | None) -> list[int]:
-    """Strides of the dimensions of more than one element."""
+    """Strides of the dimensions with more than one element."""
     shape = body["shape"]
     whole = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
     return [step for size, step in zip(shape, whole if strides is None else strides, strict=True) if size > 1]

@@ -1,6 +1,6 @@
-"""Strategies for operators whose arguments depend on each other: most of what they draw is a call that torch accepts.
+"""Strategies for operators with interdependent arguments: most of the generated calls are valid in torch.
 
-A function here gives some arguments by their names; the rest come by their types (see :mod:`arguments`). :func:`spec_of` finds it.
+A function here provides some arguments by name; the others are generated from their types (see :mod:`arguments`). :func:`spec_of` finds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HALVES = ("float32", "float32", "float32", "float64", "bfloat16", "float16")
 
 
 def spec(pattern: str) -> Callable[[Spec], Spec]:
-    """Register a strategy for names that match, without namespace and without the ``_`` of forms in place."""
+    """Register a strategy for matching names, without the namespace and without the ``_`` of in-place variants."""
 
     def register(function: Spec) -> Spec:
         _SPECS.append((re.compile(pattern), function))
@@ -41,7 +41,7 @@ def spec_of(name: str) -> Spec | None:
 
 
 def dims_of(name: str) -> int:
-    """1 of conv1d, 2 of upsample_nearest2d."""
+    """The number of spatial dimensions: 1 for conv1d, 2 for upsample_nearest2d."""
     match = re.search(r"(\d)d", name)
     return int(match.group(1)) if match else 2
 
@@ -51,7 +51,7 @@ def _none_or(make: Maker, value: Any) -> Any:
 
 
 def _shaped(schema: dict[str, Any], **values: Any) -> dict[str, Any]:
-    """Only what the schema has."""
+    """Keep only arguments that the schema has."""
     names = {argument["name"] for argument in schema["arguments"]}
     return {name: value for name, value in values.items() if name in names}
 
@@ -74,7 +74,7 @@ def convolution(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     dilation = make.integers(n, 1, 2)
     kernel = make.integers(n, 1, 3)
     each_in, each_out = make.integer(1, 2), make.integer(1, 2)
-    most = [0 if transposed and k == 1 else 1 for k in kernel]  # padding that leaves nothing is refused by some kernels only
+    most = [0 if transposed and k == 1 else 1 for k in kernel]  # some kernels reject padding that leaves no output
     sizes = [make.integer(0, 3) + d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     batch = [] if "convolution" not in make.name and make.integer(0, 4) == 0 else [make.integer(1, 2)]
     channels = each_in * groups
@@ -160,7 +160,7 @@ def adaptive_pool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec(r"max_unpool[23]d")
 def max_unpool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places within the result, none twice within a plane."""
+    """Positions within the result, unique within each plane."""
     n = dims_of(make.name)
     sizes = make.integers(n, 1, 2)
     big = [2 * size + make.integer(0, 1) for size in sizes]
@@ -180,9 +180,9 @@ def max_unpool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def upsample(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Either a size or scales."""
     n = dims_of(make.name)
-    # halves: torch rounds the weights to as few bits, which the reader does not; results are a part in a hundred apart
+    # torch rounds the weights of halves to half precision, which the reader does not; the results differ by about one percent
     kinds = (*FLOATS, "float16", "bfloat16", "uint8") if "nearest" in make.name else FLOATS
-    # narrower than two, torch's filters read every row from the first (antialias)
+    # below two, torch's filters read every row from the first (antialias)
     sizes = make.integers(n, 2 if "_aa" in make.name else 1, 5)
     x = make.tensor([make.integer(1, 2), make.integer(1, 2), *sizes], make.pick(kinds))
     wanted = make.integers(n, 2 if "_aa" in make.name else 1, 6)
@@ -202,7 +202,7 @@ def upsample(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec(r"__interpolate|__upsample(_nearest|_bilinear)?")
 def interpolate(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """As torch.nn.functional's."""
+    """As in torch.nn.functional."""
     mode = make.pick(("nearest", "linear", "bilinear", "trilinear", "bicubic", "area", "nearest-exact"))
     n = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}.get(mode) or make.integer(1, 3)
     if make.name == "__upsample_bilinear":
@@ -224,7 +224,7 @@ def interpolate(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec(r"grid_sampler(_[23]d)?")
 def grid_sampler(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places within and a bit beyond."""
+    """Positions inside and slightly outside of the image."""
     n = 3 if make.name.endswith("3d") or (make.name == "grid_sampler" and make.integer(0, 3) == 0) else 2
     kind, batch = make.pick(FLOATS), make.integer(1, 2)
     return {
@@ -283,7 +283,7 @@ def one_hot(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("batch_norm|native_batch_norm|_native_batch_norm_legit|instance_norm")
 def batch_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Statistics, given or of the input."""
+    """Statistics, either given or computed from the input."""
     kind, channels = make.pick(("float32", "float32", "float64")), make.integer(1, 3)
     shape = [make.integer(1, 3), channels, *make.integers(make.integer(1 if make.name == "instance_norm" else 0, 2), 1, 3)]
     stats = make.flag() or "running_mean" not in {argument["name"] for argument in schema["arguments"]} or not make.often()
@@ -292,7 +292,7 @@ def batch_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         schema, input=make.tensor(shape, kind), weight=_none_or(make, make.tensor([channels], kind)),
         bias=_none_or(make, make.tensor([channels], kind)), running_mean=make.tensor([channels], kind) if given else None,
         running_var=make.tensor([channels], kind, low=0.25, high=4.0) if given else None, training=stats, use_input_stats=stats,
-        # the statistics of equal numbers leave nothing but rounding, which a small eps makes large
+        # the statistics of equal numbers consist only of rounding errors, which a small eps amplifies
         momentum={"float": make.pick(("0.1", "0.5"))}, eps={"float": "0.125"}, cudnn_enabled=False,
     )  # fmt: skip
 
@@ -323,7 +323,7 @@ def group_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec(r"nll_loss(_forward|_nd|2d|2d_forward)?|cross_entropy_loss|multi_margin_loss")
 def class_loss(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Classes of rows, or of places."""
+    """Classes for rows or positions."""
     kind, classes, batch = make.pick(("float32", "float32", "float64")), make.integer(1, 4), make.integer(1, 3)
     places = (
         make.integers(2, 1, 2)
@@ -346,7 +346,7 @@ def class_loss(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec(r"(mse|l1|smooth_l1|huber|soft_margin|hinge_embedding|poisson_nll|binary_cross_entropy|kl_div).*")
 def pair_loss(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Two of one shape."""
+    """Two tensors of the same shape."""
     kind = make.pick(("float32", "float32", "float64", *HALVES))
     shape = make.shape()
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if make.name == "binary_cross_entropy" else {}
@@ -441,7 +441,7 @@ def recurrent(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("_pack_padded_sequence")
 def pack_padded(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Lengths in falling order."""
+    """Lengths in decreasing order."""
     batch, steps, first = make.integer(1, 3), make.integer(1, 3), make.flag()
     lengths = sorted(make.integers(batch, 1, steps), reverse=True)
     shape = [batch, steps] if first else [steps, batch]
@@ -454,7 +454,7 @@ def pack_padded(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("_pad_packed_sequence")
 def pad_packed(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Sizes in falling order."""
+    """Batch sizes in decreasing order."""
     sizes = sorted(make.integers(make.integer(1, 3), 1, 3), reverse=True)
     return {
         "data": make.tensor([sum(sizes), make.integer(1, 2)]),
@@ -476,7 +476,7 @@ def attention(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     causal = make.flag()
     masks = (None, make.tensor([queries, keys], "bool"), make.tensor([queries, keys], kind))
     mask = None if causal else make.pick(masks)
-    if mask is masks[1]:  # a row that masks everything is no number in one and nothing in the other kernel
+    if mask is masks[1]:  # a row that is fully masked is NaN in one kernel and zero in the other
         allowed = np.ones((queries, keys), bool)
         allowed[:, -1] = make.flag() or keys == 1
         mask = make.given(allowed)
@@ -501,7 +501,7 @@ def encoder_layer(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     return _shaped(
         schema, src=x, query=x, key=x, value=x, embed_dim=width, num_heads=heads, num_head=heads, qkv_weight=some(3 * width, width),
         qkv_bias=some(3 * width), proj_weight=some(width, width), proj_bias=some(width), use_gelu=make.flag(), norm_first=make.flag(),
-        # of two nearly equal numbers, which is all that there may be in a row, a small eps leaves the roundings of what was before
+        # for two nearly equal numbers, which may be all elements of a row, a small eps leaves only earlier rounding errors
         eps={"float": make.pick(("0.125", "0.5"))}, norm_weight_1=some(width), norm_bias_1=some(width), norm_weight_2=some(width), norm_bias_2=some(width),
         ffn_weight_1=some(inner, width), ffn_bias_1=some(inner), ffn_weight_2=some(width, inner), ffn_bias_2=some(width), mask=None,
         mask_type=None, need_weights=make.flag(), average_attn_weights=make.flag(),
@@ -513,7 +513,7 @@ def encoder_layer(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("index|_unsafe_index|index_put|_unsafe_index_put|_index_put_impl")
 def index(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places by tensors, with gaps, masks among them."""
+    """Index tensors, with omitted dimensions and masks."""
     if schema["arguments"] and schema["arguments"][0]["real"] == "str":
         return within(make, schema)
     if schema["overload"] == "list_Tensor":
@@ -560,7 +560,7 @@ def index(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("gather|scatter|scatter_add|scatter_reduce")
 def gather(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """An index that is no larger."""
+    """An index that is not larger than the input."""
     shape = make.integers(make.integer(0, 3), 1, 3)
     kind = make.pick(KINDS)
     dim = make.integer(-len(shape), len(shape) - 1) if shape else make.pick((0, -1))
@@ -572,7 +572,7 @@ def gather(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     place = make.tensor(smaller, whole, low=0, high=high)
     if (
         "reduce" not in make.name and "add" not in make.name and make.name != "gather" and shape
-    ):  # no place twice: which one wins is open
+    ):  # unique indices: the result for duplicate indices is unspecified
         order = np.argsort(np.random.default_rng(make.integer(0, 99)).random(shape), axis=dim)
         place = make.given(order[tuple(slice(0, item) for item in smaller)].astype(whole))
     source = make.tensor([item + make.integer(0, 1) for item in smaller] if make.name != "gather" else smaller, kind)
@@ -605,7 +605,7 @@ def index_dim(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("take|put|take_along_dim")
 def take(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places in all of it."""
+    """Indices into the flattened tensor."""
     shape, kind = make.integers(make.integer(1, 2), 1, 3), make.pick(KINDS)
     count = int(np.prod(shape))
     wanted = make.integers(make.integer(0, 2), 1, 2)
@@ -712,7 +712,7 @@ def histc(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("quantile|nanquantile")
 def quantile(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Parts of one."""
+    """Quantiles of a tensor."""
     kind = make.pick(FLOATS)
     scalar = any(argument["name"] == "q" and argument["real"] == "float" for argument in schema["arguments"])
     shape = make.integers(make.integer(1, 3), 1, 4)
@@ -731,7 +731,7 @@ def quantile(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("kthvalue|topk")
 def kth(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """A count within; no number twice, as their order is open."""
+    """A valid k, and distinct numbers, because the order of equal numbers is unspecified."""
     shape = make.integers(make.integer(1, 3), 1, 4)
     dim = make.integer(-len(shape), len(shape) - 1)
     order = np.argsort(np.random.default_rng(make.integer(0, 99)).random(int(np.prod(shape)))).reshape(shape) - 3
@@ -747,13 +747,13 @@ def kth(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("sort|argsort|msort|mode|unique_dim|median|nanmedian|_unique2?|unique_consecutive|cummax|cummin")
 def sorting(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Tensors with numbers that stand more than once."""
+    """Tensors with repeated numbers."""
     if not schema["tensors"] or schema["listed"] or "Tensor" not in schema["arguments"][0]["real"]:
         return {}
     shape = make.integers(make.integer(0, 3), 1, 4)
     names = {argument["name"]: argument for argument in schema["arguments"]}
     kind = make.pick(("float32", "float64", "int64", "uint8", "int32", "bool", "float16"))
-    limits = {"low": 0, "high": 2} if make.name in {"unique_dim", "mode"} else {}  # where NaN stands among rows is open
+    limits = {"low": 0, "high": 2} if make.name in {"unique_dim", "mode"} else {}  # the position of NaN among rows is unspecified
     results: dict[str, Any] = {"self": make.tensor(shape, kind, **limits)}
     if "dim" in names and names["dim"]["real"] == "int":
         results["dim"] = make.integer(-len(shape), len(shape) - 1) if shape else make.pick((0, -1))
@@ -804,7 +804,7 @@ def matrix(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("linalg_solve|triangular_solve|solve|gesv")
 def solve(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """A system with one answer."""
+    """A system with a unique solution."""
     kind, size, batch = make.pick(FLOATS), make.integer(1, 3), make.integers(make.pick((0, 1)), 1, 2)
     a = _square(make, kind, batch=batch, size=size)
     b = make.tensor([*batch, size, make.integer(1, 2)], kind)
@@ -815,7 +815,7 @@ def solve(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     "linalg_(lu|lu_factor|lu_factor_ex|inv_ex|cholesky_ex|matrix_exp|cond|vander)|matrix_exp|geqrf|_lu_with_info|linalg_polar|linalg_matrix_sqrth|linalg_ldl_factor(_ex)?"
 )
 def factors(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Matrices of which nothing is a matter of rounding, most of the time."""
+    """Matrices whose results mostly do not depend on rounding."""
     kind = make.pick((*FLOATS, *FLOATS, "complex64", "complex128", "int64", "float16"))
     x = _square(make, kind, definite="cholesky" in make.name or "sqrth" in make.name, symmetric="ldl" in make.name)
     if (re.search("lu|geqrf|polar", make.name) and make.flag()) or make.integer(0, 4) == 0 or "vander" in make.name:
@@ -861,7 +861,7 @@ def rank(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("lu_unpack|lu_solve|linalg_lu_solve")
 def by_lu(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Factors with pivots that there are."""
+    """Factors with valid pivots."""
     kind = make.pick((*FLOATS, *FLOATS, "complex64"))
     size, batch = make.integer(1, 4), make.integers(make.pick((0, 0, 1)), 1, 2)
     lu = _square(make, kind, batch=batch, size=size)
@@ -884,7 +884,7 @@ def by_lu(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("linalg_solve_triangular|linalg_solve_ex")
 def triangular(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Systems with one answer, on either side."""
+    """Systems with a unique solution, on either side."""
     kind, size, batch = make.pick((*FLOATS, *FLOATS, "complex64")), make.integer(1, 4), make.integers(make.pick((0, 1)), 1, 2)
     a, left = _square(make, kind, batch=batch, size=size), make.often()
     lead = batch if make.flag() else make.pick(([], [2], [1]))
@@ -897,7 +897,7 @@ def triangular(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("lstsq|linalg_lstsq")
 def least_squares(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """As many equations as unknowns, more and fewer."""
+    """As many equations as unknowns, or more, or fewer."""
     kind, batch = make.pick((*FLOATS, *FLOATS, "complex64")), make.integers(make.pick((0, 0, 1)), 1, 2)
     rows, wide, count = make.integer(1, 5), make.integer(1, 4), make.integer(1, 3)
     if make.name == "lstsq":
@@ -926,7 +926,7 @@ def reflections(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("linalg_tensor(inv|solve)")
 def of_tensors(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Tensors that are square matrices in disguise."""
+    """Square matrices in the shape that tensorinv and tensorsolve take."""
     kind = make.pick(FLOATS)
     first, last = make.pick((([2, 3], [6]), ([4], [2, 2]), ([2, 2], [4]), ([3], [3]), ([2, 3], [3, 2]), ([2], [3])))
     rng = np.random.default_rng(make.integer(0, 9999))
@@ -973,7 +973,7 @@ def decomposition(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("linalg_matrix_norm")
 def matrix_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Orders and dimensions that there are."""
+    """Valid orders and dimensions."""
     kind = make.pick((*FLOATS, *FLOATS, "complex64", "bfloat16"))
     shape = make.integers(make.integer(2, 3), 0 if make.integer(0, 3) == 0 else 1, 3)
     text = any(argument["name"] == "ord" and argument["real"] == "str" for argument in schema["arguments"])
@@ -990,7 +990,7 @@ def matrix_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("linalg_norm|nuclear_norm|frobenius_norm|norm|linalg_vector_norm|renorm|dist")
 def norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Orders that there are."""
+    """Valid orders."""
     kind = make.pick((*FLOATS, *FLOATS, "complex64"))
     count = 2 if make.name in {"linalg_norm", "nuclear_norm", "frobenius_norm", "renorm"} else make.integer(0, 3)
     shape = make.integers(count, 1, 3)
@@ -1017,7 +1017,7 @@ def norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     "mm|bmm|mv|dot|vdot|ger|outer|inner|inner_1d|addmm|addmv|addr|baddbmm|addbmm|linalg_multi_dot|chain_matmul|linear|bilinear|matmul|linalg_matmul|__matmul__"
 )
 def products(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Shapes that fit."""
+    """Shapes that fit together."""
     kind = make.pick((*FLOATS, *FLOATS, "int64", "int32", "bfloat16", "float16", "complex64"))
     a, b, c, n = (make.integer(1, 3) for _ in range(4))
     shapes = {
@@ -1050,7 +1050,16 @@ def products(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     first, second = shapes[base]
     x, y = make.tensor(first, kind), make.tensor(second, kind)
     if base == "linear":
-        biases = ([c], [c], [c], [1, c], [1], [a, c], [a, 1], [c, 1])  # what torch takes depends on the input's shape and layout
+        biases = (
+            [c],
+            [c],
+            [c],
+            [1, c],
+            [1],
+            [a, c],
+            [a, 1],
+            [c, 1],
+        )  # what torch accepts depends on the input's shape and layout
         return {"input": x, "weight": y, "bias": _none_or(make, make.tensor(make.pick(biases), kind))}
     if base.startswith(("add", "badd")):
         result = {"addmm": [a, c], "addmv": [a], "addr": [a, b], "baddbmm": [n, a, c], "addbmm": [a, c]}[base]
@@ -1090,7 +1099,7 @@ def einsum(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("tensordot")
 def tensordot(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Dimensions that are equal."""
+    """Contracted dimensions of equal size."""
     a, b, c = (make.integer(1, 3) for _ in range(3))
     kind = make.pick(("float32", "float64", "int64"))
     first, second, mine, theirs = make.pick(
@@ -1101,7 +1110,7 @@ def tensordot(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("cross|linalg_cross|kron|trace")
 def cross(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Threes."""
+    """Dimensions of size three."""
     kind = make.pick((*FLOATS, "int64", "complex64"))
     shape = make.pick(((3,), (2, 3), (3, 2), (3, 3)))
     if make.name == "trace":
@@ -1144,7 +1153,7 @@ def _fft(make: Maker, schema: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @spec("view|reshape|_unsafe_view|view_copy")
 def view(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Sizes of as many elements."""
+    """Shapes with the same number of elements."""
     if not any(argument["name"] in {"size", "shape"} for argument in schema["arguments"]):
         return {}
     shape = list(make.shape())
@@ -1157,7 +1166,7 @@ def view(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     "expand|broadcast_to|view_as|reshape_as|expand_as|sum_to_size|unflatten|as_strided|split_with_sizes|unsafe_split_with_sizes"
 )
 def shapes(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Sizes that follow from the first."""
+    """Shapes derived from that of the first argument."""
     shape, kind = list(make.shape()), make.pick(KINDS)
     x, name = make.tensor(shape, kind), make.name
     if name in {"expand", "broadcast_to"}:
@@ -1194,7 +1203,7 @@ def shapes(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("pad|_pad_enum|_pad_circular|constant_pad_nd|(reflection|replication)_pad[123]d")
 def pad(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Widths that there is room for."""
+    """Valid padding widths."""
     n = dims_of(make.name) if make.name[-2:].endswith("d") and make.name[-2].isdigit() else make.integer(1, 2)
     lead = make.integers(2 if make.name == "_pad_circular" or make.often() else 1, 1, 2)
     constant = make.name == "constant_pad_nd"
@@ -1214,7 +1223,7 @@ def pad(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     "pixel_(un)?shuffle|(native_)?channel_shuffle|glu|fold|unfold|chunk|unsafe_chunk|hsplit|vsplit|dsplit|rot90|roll|flip|fliplr|flipud"
 )
 def rearranged(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Counts that divide."""
+    """Divisible sizes."""
     name, kind, factor = make.name, make.pick(FLOATS if make.name == "glu" else KINDS), make.integer(1, 2)
     if name == "pixel_shuffle":
         return {"self": make.tensor([2, 2 * factor * factor, 2, 1], kind), "upscale_factor": factor}
@@ -1314,7 +1323,7 @@ def joined(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         for _ in range(count)
     ]
     if make.integer(0, 5) == 0:
-        parts.append(make.tensor([0], kind))  # an empty tensor of one dimension goes with everything
+        parts.append(make.tensor([0], kind))  # an empty one-dimensional tensor can be concatenated with any shape
     return _shaped(schema, tensors=parts, dim=dim)
 
 
@@ -1338,7 +1347,7 @@ def _repeat_interleave(make: Maker, schema: dict[str, Any], kind: str) -> dict[s
     "zeros|ones|empty|full|new_.*|rand|randn|randint|randperm|eye|arange|range|tril_indices|triu_indices|.*_window|linspace|logspace|empty_strided|resize"
 )
 def factory(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Sizes that there can be."""
+    """Valid sizes."""
     size = list(make.shape())
     kind = make.pick(("float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "uint8"))
     named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
@@ -1383,7 +1392,7 @@ def factory(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("dropout|feature_dropout|alpha_dropout|feature_alpha_dropout|native_dropout")
 def dropout(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Mostly off, as programs run."""
+    """Mostly in eval mode, as programs run."""
     x = make.tensor(make.shape(), make.pick(FLOATS))
     train = make.integer(0, 2) == 0
     return _shaped(schema, input=x, self=x, p={"float": make.pick(("0.5", "0.0", "1.0", "0.25"))}, train=train)
@@ -1398,7 +1407,7 @@ def rrelu(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("normal|uniform|random|bernoulli|multinomial|exponential|cauchy|geometric|log_normal|poisson")
 def random(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Where they start and how far they go."""
+    """Valid starts and ends of ranges."""
     named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     kind = make.pick(FLOATS if make.name != "random" else (*FLOATS, "int64", "int32", "uint8", "bool"))
     shape = make.pick((*((), (1,), (3,), (2, 3)), (20,), (3, 7)))
@@ -1453,7 +1462,7 @@ def complex_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("__lshift__|__rshift__")
 def shift(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Counts that are no larger than a type has bits: beyond, C++ says nothing."""
+    """Shifts below the number of bits of the dtype: larger shifts are undefined in C++."""
     if not schema["tensors"]:
         return {"a": make.integer(-9, 9), "b": make.integer(0, 63)}
     kind = make.pick(("int64", "int32", "uint8", "int8", "int16"))
@@ -1464,7 +1473,7 @@ def shift(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("mvlgamma|special_(multigammaln|polygamma)|fft_r?fftfreq")
 def counted(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Small counts, and numbers for which the functions are finite most of the time."""
+    """Small counts, and numbers for which the functions are mostly finite."""
     kind = make.pick((*FLOATS, *FLOATS, "int64", "int32", "bool", "float16", "bfloat16"))
     few = {"low": 0.75, "high": 4.0} if make.often() else {"low": -3.0, "high": 3.0}
     low, high = (-1, 4) if kind in {"int64", "int32"} else few.values()
@@ -1493,7 +1502,7 @@ def bessel(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("special_.*_polynomial_.*")
 def polynomial(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Low degrees, and numbers within the ends and beyond."""
+    """Low degrees, and numbers inside and outside of the interval."""
     kind, most = make.pick((*FLOATS, *FLOATS, "int64")), make.pick((1, 1, 3))
     named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
     x = (
@@ -1527,7 +1536,7 @@ def zeta(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("polygamma|bitwise_(left|right)_shift|__[il]?r?shift__|__ilshift__|__irshift__|ldexp")
 def narrow(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Counts that are no larger than a type has bits: beyond, C++ says nothing."""
+    """Shifts below the number of bits of the dtype: larger shifts are undefined in C++."""
     if make.name == "polygamma":
         return {"n": make.integer(0, 2), "self": make.tensor(make.shape(), make.pick(FLOATS), low=0.25, high=4.0)}
     named = {argument["name"]: argument["real"] for argument in schema["arguments"]}
@@ -1556,13 +1565,13 @@ def casting(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("percentFormat|format")
 def formats(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Nothing: these are variadic."""
+    """No arguments: these operators are variadic."""
     return {}
 
 
 @spec("find|rfind|count|startswith|endswith|index")
 def within(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places of texts; torch counts an empty text without end."""
+    """Positions within a string; torch's count of an empty string never ends."""
     if schema["arguments"][0]["real"] != "str":
         return {}
     text = make.pick(("a", "b", "ab", "X", "aXbX")) if make.name == "count" else make.pick(("a", "b", "ab", "X", "", "aXbX"))
@@ -1585,7 +1594,7 @@ def implicit(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("tensor|as_tensor")
 def tensor_of(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Of lists with items: one without says nothing of its type, which the reader does not know."""
+    """Nonempty lists: an empty list does not determine its type, which the reader does not know."""
     if not any("List" in argument["real"] for argument in schema["arguments"]):
         return {}
     kind = make.pick(("int", "float", "bool"))
@@ -1595,7 +1604,7 @@ def tensor_of(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("__getitem__|Delete|_set_item|setdefault|get|pop|popitem|__contains__")
 def by_key(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """A key that is there, most of the time."""
+    """Mostly an existing key."""
     first = schema["arguments"][0]
     if not first["real"].startswith("Dict[") or "Tensor" in first["real"]:
         return {}
@@ -1626,20 +1635,20 @@ def narrow_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("rsplit|replace|count")
 def separators(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Texts that are not empty: torch looks for those without end."""
+    """Nonempty strings: torch searches for an empty one forever."""
     some = make.pick(("a", ",", "X", " ", "ab"))
     return _shaped(schema, separator=some, old=some, substr=some, max=make.pick((-1, 1, 2, 0)))
 
 
 @spec("factorial")
 def factorial(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """What 64 bits hold: beyond, C++ says nothing."""
+    """Arguments whose result fits in 64 bits: an overflow is undefined in C++."""
     return {"a": make.integer(-1, 20)}
 
 
 @spec("sum")
 def sum_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Of a list with items: one without says nothing of its type, which the reader does not know."""
+    """Nonempty lists: an empty list does not determine its type, which the reader does not know."""
     if schema["tensors"]:
         return {}
     kind = schema["arguments"][0]["real"]
@@ -1655,7 +1664,7 @@ def sum_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("zfill|ljust|rjust|center|expandtabs")
 def widths(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Widths that end; with more than one byte to fill, torch does not, nor at both ends of less than nothing."""
+    """Widths for which torch terminates: it does not with more than one fill byte, nor for negative widths at both ends."""
     return _shaped(
         schema,
         width=make.integer(0 if make.name == "center" else -1, 9),
@@ -1666,7 +1675,7 @@ def widths(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("gradient")
 def gradient(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Samples at distances or places, one for each dimension."""
+    """Samples at distances or coordinates, one for each dimension."""
     ndim = make.integer(1, 3)
     shape = make.integers(ndim, 2, 4)
     kinds = {argument["name"]: argument["real"] for argument in schema["arguments"]}
@@ -1686,7 +1695,7 @@ def gradient(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("cumulative_trapezoid")
 def cumulative_trapezoid(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Places that fit."""
+    """Coordinates of a matching shape."""
     shape = make.integers(make.integer(1, 3), 0, 4)
     dim = make.integer(-len(shape), len(shape) - 1)
     kinds = (*FLOATS, "int64", "complex64")
@@ -1722,7 +1731,7 @@ def histogram(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("index_reduce")
 def index_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Slices for places."""
+    """Slices for the indexed positions."""
     shape = make.integers(make.integer(1, 3), 1, 4)
     dim, count, kind = make.integer(0, len(shape) - 1), make.integer(0, 4), make.pick((*FLOATS, "int64", "int32", "uint8"))
     return {
@@ -1734,7 +1743,7 @@ def index_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("segment_reduce")
 def segment_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Lengths that sum to the first size."""
+    """Lengths whose sum is the first size."""
     lengths = make.integers(make.integer(1, 4), 0, 3)
     count = sum(lengths)
     by_offsets = "offsets" in {argument["name"] for argument in schema["arguments"]} and make.flag()
@@ -1777,7 +1786,7 @@ def multilabel_margin(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("unflatten_dense_tensors|flatten_dense_tensors")
 def flattened(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Tensors of one type, and as many elements."""
+    """Tensors of one dtype, and a matching number of elements."""
     kind = make.pick(KINDS)
     shapes = [make.integers(make.integer(0, 2), 0, 3) for _ in range(make.integer(1, 3))]
     count = sum(int(np.prod(shape)) for shape in shapes)
@@ -1802,7 +1811,7 @@ def kernels(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("as_strided_scatter")
 def as_strided_scatter(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """A view within the memory."""
+    """A view within the storage."""
     shape, size = make.integers(2, 2, 4), make.integers(2, 1, 2)
     kind = make.pick(EVERY)
     return {

@@ -1,4 +1,4 @@
-"""Runs inside a real torch: says which overloads an operator has, calls them, and runs programs. JSON lines in and out.
+"""Runs inside a real torch: lists overloads of operators, calls them, and runs programs. JSON lines in and out.
 
 Python 3.6, standard library and torch only.
 """
@@ -35,17 +35,17 @@ DTYPES = {
     if hasattr(torch, name)
 }
 LARGEST = 1 << 20
-SECONDS = 10  # for one call; some never end, as that of count() of an empty text
+SECONDS = 10  # for one call; some never return, such as count() of an empty text
 SIZES = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float16": 2, "float32": 4, "float64": 8, "bool": 1, "bfloat16": 2, "complex64": 8, "complex128": 16}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class NoSuchTensor(Exception):
-    """This release makes no tensor of a dtype."""
+    """This release cannot create a tensor of a dtype."""
 
 
 class Decoder:
-    """Tensors of one call share storages by their numbers."""
+    """Decodes values; tensors of one call share storages by number."""
 
     def __init__(self):
         self.storages = {}
@@ -79,7 +79,7 @@ class Decoder:
             try:
                 result = torch.empty(len(raw) // SIZES[body["dtype"]], dtype=DTYPES[body["dtype"]])
                 result.as_strided([0], [1], 0)
-            except RuntimeError as error:  # 1.5 names complex types and makes no view of them
+            except RuntimeError as error:  # 1.5 knows complex dtypes but cannot create views of them
                 raise NoSuchTensor("%s: %s" % (body["dtype"], error))
             if raw:
                 ctypes.memmove(result.data_ptr(), raw, len(raw))
@@ -147,11 +147,11 @@ def schemas(names):
     return results
 
 
-M_PERTURB = -6  # of mallopt(3): the byte that memory is filled with when it is allocated
+M_PERTURB = -6  # M_PERTURB of mallopt(3): the byte with which allocated memory is filled
 
 
 def fill_new_memory(byte):
-    """From here on, fill memory that is allocated with a byte; False where the C library has no such option."""
+    """Fill memory allocated from now on with a byte; False if the C library does not support this."""
     return hasattr(LIBRARY, "mallopt") and LIBRARY.mallopt(M_PERTURB, byte ^ 0xFF) == 1
 
 
@@ -198,7 +198,7 @@ def call(request):
 
 
 def serve(stream):
-    """Answer calls until there are no more, or until one ends the process."""
+    """Answer requests until there are no more, or until one ends the process."""
     with torch.no_grad():
         for line in iter(sys.stdin.readline, ""):
             request = json.loads(line)
@@ -212,15 +212,15 @@ def serve(stream):
 
 
 def main():
-    # A call may ask for more memory than there is: it shall fail, and not the machine.
+    # A call may request more memory than available: it must fail without affecting the machine.
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stream = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries of linear algebra print what they dislike to standard output, where answers are expected
+    os.dup2(2, 1)  # linear algebra libraries print warnings to standard output, which carries the answers
     sys.stdout = sys.stderr
     print(json.dumps({"version": torch.__version__}), file=stream, flush=True)
     torch.set_num_threads(1)
-    # Importing torch takes seconds, so calls are made by a fork of this process, and by another one where a call ends it.
+    # Importing torch takes seconds, so calls run in a fork of this process, which is replaced if a call ends it.
     while True:
         child = os.fork()
         if not child:

@@ -1,6 +1,6 @@
-"""Runs inside a real torch: compiles source, saves it as an archive, loads that and says what it did. JSON lines in and out.
+"""Runs inside a real torch: compiles source, saves it as an archive, loads the archive and reports the results. JSON lines in and out.
 
-Python 3.6, standard library and torch only. The first argument is harness/torch_compat/inside/worker.py, which knows how results are said.
+Python 3.6, standard library and torch only. The first argument is harness/torch_compat/inside/worker.py, which encodes the results.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ spec.loader.exec_module(worker)
 
 
 class Holder(torch.nn.Module):
-    """What the programs have: attributes of every kind that they write to."""
+    """The attributes of the programs: one of every kind that they write to."""
 
     def __init__(self):
         super(Holder, self).__init__()
@@ -56,7 +56,7 @@ def answer(request):
 def main():
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     stream = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries of linear algebra print what they dislike to standard output, where answers are expected
+    os.dup2(2, 1)  # linear algebra libraries print warnings to standard output, which carries the answers
     sys.stdout = sys.stderr
     torch.set_num_threads(1)
     print(json.dumps({"version": torch.__version__}), file=stream, flush=True)

@@ -1,9 +1,9 @@
-"""``python -m tools.draws --seed NAME [--count 300] [--into FOLDER]`` or ``--releases``: whether `inspect` knows which releases load drawn files.
+"""``python -m tools.draws --seed NAME [--count 300] [--into FOLDER]`` or ``--releases``: check `inspect` with randomly generated files.
 
-States and programs are drawn from a seed and written by six releases (write.py); eight others load them. A cell is one
-call in one release: the default call of the family, and ``weights_only=True`` where torch.load takes it. It agrees where `inspect` says that the
-release loads the file, and it does, or that it does not, and it does not. A seed is drawn once: what is wrong is mended by its class, and
-the next figure is that of another seed.
+States and programs are generated from a seed and written by six releases (write.py); eight others load them. A cell is one call in one
+release: the default call of the family, or ``weights_only=True`` if torch.load has the argument. It agrees if `inspect` correctly predicts
+whether the release loads the file. A seed is used once: errors are fixed for their whole class, and the next figure comes from another
+seed.
 
 Exit status 1 if fewer than 99.9 % of the cells agree, 4 if a release is not built here.
 """
@@ -33,7 +33,7 @@ RESTRICTED = "weights_only=True"
 
 
 class Cell(NamedTuple):
-    """What `inspect` says of a call in a release, and why."""
+    """The answer of `inspect` for a call in a release, with the reason."""
 
     path: str
     call: str
@@ -59,7 +59,7 @@ def cells(row: dict[str, Any], release: str) -> list[Cell]:
 
 
 def python_of(release: str) -> Path:
-    """The Python of a release that is built here."""
+    """The Python of a locally built release."""
     environment = Environments().get(release)
     assert environment is not None, release
     return environment.python
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def compared(seed: str, count: int, into: Path) -> int:
-    """Write, inspect, load and compare; the exit status."""
+    """Write, inspect, load and compare; return the exit status."""
     rows = []
     for release in WRITERS:
         folder = into / f"{seed}-{release}"

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
-"""Write drawn states and programs. Runs inside a release, of any Python since 3.6: ``write.py SEED COUNT FOLDER``.
+"""Write randomly generated states and programs. Runs inside a release, with any Python since 3.6: ``write.py SEED COUNT FOLDER``.
 
-What number N of a seed is does not depend on the release; a release that cannot write it leaves a line of ``not_written.txt``.
+Item N of a seed does not depend on the release; if a release cannot write it, a line is added to ``not_written.txt``.
 """
 
 from __future__ import print_function
@@ -88,17 +88,17 @@ EXTRAS = ["", "", "", "from collections import namedtuple\nPoint = namedtuple('P
 
 
 class Point(collections.namedtuple("Point", ["a", "b"])):
-    """A named tuple that a pickle names."""
+    """A named tuple referenced by pickles."""
 
 
 class Color(enum.Enum):
-    """An enumeration that a pickle names."""
+    """An enumeration referenced by pickles."""
 
     RED = 1
 
 
 class Own(nn.Module):
-    """A module of the user's own."""
+    """A user-defined module."""
 
     def __init__(self):
         super(Own, self).__init__()
@@ -135,7 +135,7 @@ def tensor(rng):
 
 
 def value(rng, depth=0):
-    """A value that a state may hold."""
+    """A value that a state may contain."""
     kind = rng.choice(["tensor"] * 4 + ["number", "text", "list", "dict", "tuple", "ordered", "special", "module", "storage"])
     if depth > 2 and kind in ("list", "dict", "tuple", "ordered"):
         kind = "number"
@@ -243,7 +243,7 @@ def program(rng, path, name, folder):
 
 
 def main():
-    """Write all of them."""
+    """Write all items."""
     seed, count, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     sources = os.path.join(folder, "sources")
     os.makedirs(sources)

@@ -1,12 +1,12 @@
-"""Do seeded faults to the corpus on two processes, and say what became of them.
+"""Inject seeded faults into corpus archives in two processes, and report the results.
 
     python -m tools.faults --count 100000 --seed 1
     python -m tools.faults --seed 1 --only 4711 --keep FOLDER
     python -m tools.faults --bombs
 
-Exit status: 0 nothing happened that must not; 1 something did, and each find is told with its number. ``--only`` does the one fault of
-a number again; ``--keep`` writes the files of what must not happen (with ``--only``: of that fault) to a folder. ``--bombs`` opens each file of
-tools/faults/bombs.py in all ways instead.
+Exit status: 0 no forbidden result; 1 a forbidden result; each is printed with its number. ``--only`` reruns the fault with this number;
+``--keep`` writes the files with forbidden results (with ``--only``: the file of that fault) to a folder. ``--bombs`` instead opens each file
+of tools/faults/bombs.py in all ways.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = ["LEAST_NAMED", "Summary", "main", "run"]
 LEAST_NAMED = 0.99
 CHUNK = 200
 MOST_TOLD = 60
-STANDSTILL = 1200  # seconds after which a process that does not even heed its timer is ended
-IN_MEMORY = "/dev/shm"  # where there is one: files are written and read a million times
-ADDRESS_SPACE = 4 << 30  # a process that asks for more gets none: this machine is used by others, too
+STANDSTILL = 1200  # seconds after which a process that ignores its timer is killed
+IN_MEMORY = "/dev/shm"  # if available: files are written and read a million times
+ADDRESS_SPACE = 4 << 30  # a process that requests more memory fails: other users need this machine, too
 
 
 @dataclass
 class Summary:
-    """What became of many faults. ``told`` are those that must not be, and those that named another record."""
+    """Results of many faults. ``told`` are forbidden results, and errors that name another record."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     containers: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Summary:
     seconds: float = 0.0
 
     def add(self, other: Summary) -> None:
-        """Take in another part."""
+        """Add the results of another part."""
         self.counts += other.counts
         self.containers += other.containers
         self.told += other.told
@@ -64,14 +64,14 @@ class Summary:
 
     @property
     def named(self) -> tuple[int, int]:
-        """In how many faults the record that was hit is named, of how many. Bombs are no damage, and not counted."""
+        """The number of faults for which the damaged record is named, and their total. Bombs are not damage, and are not counted."""
         right = sum(count for (kind, outcome), count in self.counts.items() if outcome == RIGHT and kind != BOMB)
         other = sum(count for (kind, outcome), count in self.counts.items() if outcome == ELSEWHERE and kind != BOMB)
         return right, right + other
 
     @property
     def good(self) -> bool:
-        """Whether nothing happened that must not."""
+        """Whether there are no forbidden results."""
         right, all_ = self.named
         return not any(self.counts[kind, bad] for kind in KINDS for bad in BAD) and right >= LEAST_NAMED * all_
 
@@ -111,12 +111,12 @@ def _table(counts: Counter[tuple[str, str]], rows: list[str]) -> list[str]:
 
 
 def run(seed: int, numbers: range | list[int], *, keep: Path | None = None) -> Summary:
-    """Do the faults of these numbers in this process."""
+    """Run the faults with these numbers in this process."""
     groups = samples()
     summary = Summary()
     started = time.perf_counter()
     faulthandler.dump_traceback_later(STANDSTILL, exit=True)
-    gc.freeze()  # what the judge remembers of the samples is not searched in the time of the harness
+    gc.freeze()  # exclude the samples cached by the judge from garbage collection, which would count as time of the harness
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if Path(IN_MEMORY).is_dir() else None) as name:
         for number in numbers:
             judged = judge(make(groups, seed, number), Path(name))
@@ -141,7 +141,7 @@ def _bounded() -> None:
 
 
 def run_all(seed: int, count: int, *, processes: int, keep: Path | None) -> Summary:
-    """Do all faults on several processes; one that dies costs the fault that it died of."""
+    """Run all faults in several processes; if a process dies, only the fault that killed it is lost."""
     summary = Summary()
     started = time.perf_counter()
     chunks = [range(first, min(count, first + CHUNK)) for first in range(0, count, CHUNK)]
@@ -157,7 +157,7 @@ def run_all(seed: int, count: int, *, processes: int, keep: Path | None) -> Summ
                 except BrokenProcessPool:
                     left.append(chunk)
         if left:
-            summary.add(_one_by_one(seed, left[0], keep))  # the one that broke it is among those that ran
+            summary.add(_one_by_one(seed, left[0], keep))  # the fault that broke the pool is among the running ones
             left = left[1:]
         chunks = left
     summary.seconds = time.perf_counter() - started
@@ -165,7 +165,7 @@ def run_all(seed: int, count: int, *, processes: int, keep: Path | None) -> Summ
 
 
 def _tell_early(part: Summary) -> None:
-    """What must not be is told at once: a long run need not come to its end."""
+    """Report forbidden results immediately: a long run may be interrupted."""
     sys.stderr.write(".")
     sys.stderr.flush()
     for number, outcome, message in part.told:
@@ -190,7 +190,7 @@ def _one_by_one(seed: int, numbers: range, keep: Path | None) -> Summary:
 
 
 def open_bombs(processes: int) -> int:
-    """Open all bombs in all ways, and tell what it costs."""
+    """Open all bombs in all ways, and report the cost."""
     wrong = []
 
     def tell(opened: Opened) -> None:

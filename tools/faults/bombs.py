@@ -1,4 +1,4 @@
-"""Small files that ask for hours or gigabytes, by name. Each is made when it is asked for; none is in the repository."""
+"""Small files that require hours or gigabytes, by name. Each is created on request; none is in the repository."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def tuple_of(*parts: bytes) -> bytes:
 
 
 def shared(levels: int, leaf: bytes = b")") -> bytes:
-    """Push a tuple of two, each of which is the same tuple of two..."""
+    """Push a tuple of two references to one tuple, nested repeatedly."""
     return leaf + b"".join(b"r" + struct.pack("<I", at) + b"j" + struct.pack("<I", at) + b"\x86" for at in range(levels))
 
 
 def nested(levels: int) -> bytes:
-    """Push a tuple in a tuple in a tuple..."""
+    """Push nested tuples."""
     return b")" + b"\x85" * levels
 
 
@@ -67,7 +67,7 @@ def tensor(key: str = "0", count: int = 4, shape: bytes | None = None) -> bytes:
 
 
 def zipped(records: dict[str, bytes], deflated: tuple[str, ...] = ()) -> bytes:
-    """A zip archive, not as torch's writer lays it out."""
+    """A zip archive without the layout of torch's writer."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for record, data in records.items():
@@ -89,7 +89,7 @@ def script(source: str) -> bytes:
 
 
 def stream(*parts: bytes) -> bytes:
-    """A stream: the magic number, and then these pickles in place of protocol, system, object and keys."""
+    """A legacy stream: the magic number, then these pickles in place of protocol, system, object and keys."""
     values: tuple[Any, ...] = (1001, {"little_endian": True}, None, [])
     usual = [pickle.dumps(value, 2) for value in values]
     return pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"".join([*parts, *usual[len(parts) :]])
@@ -131,7 +131,7 @@ def exported(program: Any) -> bytes:
 
 
 def raw_zip(entries: list[dict[str, Any]]) -> bytes:
-    """A zip archive with every number as it is wanted: ``name``, ``data``, and others to deviate from what follows from those."""
+    """A zip archive in which every number can be chosen: ``name``, ``data``, and others to deviate from the derived values."""
     out, central = bytearray(), bytearray()
     for entry in entries:
         data, title = entry.get("data", b""), entry["name"]
@@ -155,20 +155,20 @@ def usual_entries(pickled: bytes = P2 + b"N.") -> list[dict[str, Any]]:
 
 
 def zeros(size: int) -> dict[str, Any]:
-    """The parts of an entry that is deflated zeros."""
+    """The parts of an entry with deflated zeros."""
     packer = zlib.compressobj(9, 8, -15)
     data = packer.compress(bytes(size)) + packer.flush()
     return {"data": data, "method": 8, "size": size, "crc": zlib.crc32(bytes(size))}
 
 
 def many_zeros(count: int) -> bytes:
-    """Members of 8 MB zeros, each within what one may inflate to."""
+    """Members with 8 MB of zeros, each within the limit for inflating."""
     item = zeros(8 << 20)
     return raw_zip([*usual_entries(), *({"name": b"a/x%d" % at, **item} for at in range(count))])
 
 
 def on_each_other(count: int, size: int) -> bytes:
-    """Members that are all the same stored bytes."""
+    """Members that share the same stored bytes."""
     first = {"name": b"a/x", "data": b"\1" * size}
     entries = [*usual_entries(), first]
     start = len(raw_zip(entries[:2])) - 22 - 2 * 46 - len(b"a/data.pkl") - len(b"a/byteorder")
@@ -186,7 +186,7 @@ def shared_header(count: int) -> bytes:
 
 
 def moved_storages(count: int) -> bytes:
-    """Storages in an archive as torch's writer lays it out, each of them 64 bytes behind its place."""
+    """Storages in an archive with the layout of torch's writer, each of them 64 bytes after its expected position."""
     from tools.faults.torch_zip import write_end, write_member  # noqa: PLC0415 - only here
 
     out = io.BytesIO()
@@ -200,13 +200,13 @@ def moved_storages(count: int) -> bytes:
 
 
 def headers_in_names(count: int) -> bytes:
-    """Local headers without a directory, each of which says that its name is the 65,000 bytes that follow."""
+    """Local headers without a directory, each of which claims that its name is the following 65,000 bytes."""
     item = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
     return item * count + bytes(70_000)
 
 
 def unlisted_names(count: int) -> bytes:
-    """Between two members, local headers that say the same of their names."""
+    """Between two members, local headers that make the same claim about their names."""
     item = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 8, 0, 0, 0, 0, 0, 0, 65_000, 0)
     whole = raw_zip(usual_entries())
     at = whole.index(b"PK\1\2")
@@ -216,7 +216,7 @@ def unlisted_names(count: int) -> bytes:
 
 
 def nested_archives(count: int, each: int) -> bytes:
-    """An exported program whose weights are archives of their own, deflated, with deflated zeros in them."""
+    """An exported program whose weights are deflated archives that contain deflated zeros."""
     inner = zipped({"data.pkl": P2 + b"N.", "version": b"3\n", "x": bytes(each)}, ("x",))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -233,7 +233,7 @@ def nested_archives(count: int, each: int) -> bytes:
 
 
 def flatbuffer(count: int, length: int) -> bytes:
-    """A flatbuffer whose sources are all the same table of the same long text."""
+    """A flatbuffer whose sources all refer to one table with a long text."""
     # root table at 16, its vtable of 24 bytes before it; field 8 (jit_sources) leads to a vector of one table, again and again
     vtable = struct.pack("<15H", 4 + 2 * 13, 16, 4, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0)
     head = struct.pack("<I", 8 + len(vtable) + 2) + b"PTMF" + vtable + b"\0\0"
@@ -258,7 +258,7 @@ def flatbuffer(count: int, length: int) -> bytes:
 
 
 def deep_json(levels: int) -> bytes:
-    """Modules in modules, each with a long name and a parameter of one tensor of many sizes."""
+    """Nested modules, each with a long name and a parameter of one tensor with many dimensions."""
     tensors = [{"dims": ["1"] * 20_000, "dataType": "FLOAT", "data": {"key": "tensors/0"}}]
     module: dict[str, Any] = {"name": "m", "parameters": []}
     for _ in range(levels):
@@ -268,12 +268,12 @@ def deep_json(levels: int) -> bytes:
 
 
 def keys_of(count: int, key: bytes) -> bytes:
-    """A dictionary in which one object is set as the key again and again."""
+    """A dictionary in which the same object is set as the key repeatedly."""
     return saved(P2 + key + b"q\1" + b"0}(" + b"h\1N" * count + b"u.")
 
 
 def called_with(function: bytes, argument: bytes, count: int) -> bytes:
-    """One large argument, with which a function is called again and again."""
+    """One large argument, with which a function is called repeatedly."""
     return saved(P2 + argument + b"\x85q\1" + b"0" + function + b"q\2" + b"0(" + b"h\2h\1R" * count + b"t.")
 
 

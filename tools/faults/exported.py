@@ -1,7 +1,7 @@
-"""Hostile exported programs: the JSON of a program, of its weights and of its trees, changed by its structure; every checksum is right.
+"""Hostile exported programs: the JSON of a program, its weights or its trees, changed structurally, with correct checksums.
 
-Each change knows what it changes: values used before they are defined, names that are no identifiers, graphs in graphs, loops that never end,
-symbolic expressions that explode, trees, signatures, weights that leave their records, numbers and depths beyond all bounds.
+Each change targets a specific structure: values used before their definition, names that are not identifiers, nested graphs, endless loops,
+exploding symbolic expressions, trees, signatures, weights outside of their records, out-of-range numbers and depths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EXPRESSIONS", "is_part", "mutated_exported"]
 Json = dict[str, Any]
 DEEP = "~deep~"
 DEPTHS = (60, 900, 20_000)
-MOST_DEEP = 16  # places of one document: an entry that is copied 20,000 times would make gigabytes of it
+MOST_DEEP = 16  # places in one document: an entry copied 20,000 times would take gigabytes
 OPENINGS = (("[", "]"), ('{"a":', "}"), ('{"as_graph":{"graph":', "}}"), ('{"as_tensors":[', "]}"))
 BOUNDARIES = (
     0, 1, -1, 2, 7, 64, 255, 0x7FFF, 1 << 16, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40, (1 << 61) + 1, 1 << 62, (1 << 63) - 1, 1 << 63,
@@ -113,7 +113,7 @@ def is_part(name: str) -> bool:
 
 
 def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, bytes] | None:
-    """A record of :func:`is_part`, changed one to four times; None where it holds no such thing any more."""
+    """Apply one to four changes to a record of :func:`is_part`; None if it no longer contains a suitable place."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -129,10 +129,10 @@ def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, b
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
             messages.append(
                 f"{change.__name__.strip('_')}: nothing"
-            )  # an earlier change took it away, or made it too deep, or there is none
+            )  # an earlier change removed it or made it too deep, or there is none
     try:
         text = json.dumps(document)
-    except RecursionError:  # graphs in graphs in graphs
+    except RecursionError:  # nested graphs
         return None
     opening, closing = rng.choice(OPENINGS)
     depth = rng.choice(DEPTHS)
@@ -154,7 +154,7 @@ def _node(rng: random.Random, document: Json) -> Json:
 
 
 def _walk(value: Any) -> list[tuple[Any, Any]]:
-    """Every place of a document: what holds a value, and its key."""
+    """Every place in a document: a container and a key."""
     places, left = [], [value]
     while left:
         holder = left.pop()
@@ -222,7 +222,7 @@ def _cycle(rng: random.Random, document: Json) -> str:
 
 
 def _renamed(rng: random.Random, document: Json) -> str:
-    """A value is renamed wherever it stands, so that the program still fits together."""
+    """Rename a value everywhere, so that the program stays consistent."""
     old, new = rng.choice(_names(document)), rng.choice((*NAMES, *_names(document)))
     everywhere = rng.random() < 0.8
     places = [place for place in _walk(document) if place[0][place[1]] == old]
@@ -279,7 +279,7 @@ def _inner(rng: random.Random, document: Json) -> str:
 
 
 def _endless(rng: random.Random, document: Json) -> str:
-    """A loop whose condition always holds, of a body that does nothing or doubles what it has."""
+    """A loop whose condition is always true, with a body that does nothing or doubles its value."""
     value = rng.choice(_keyed(_graph(document)["inputs"], "as_tensor"))[0]["as_tensor"]["name"]
     inner = {"as_tensor": {"name": "inner_x"}}
     target = rng.choice(["torch.ops.aten.clone.default", "torch.ops.aten.cat.default", "torch.ops.aten.repeat.default"])

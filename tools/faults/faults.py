@@ -1,4 +1,4 @@
-"""Damage: a sound archive, and one thing done to its bytes. No checksum is made right again, but for bombs and members put in."""
+"""Damage: a sound archive with one change to its bytes. Checksums are not corrected, except for bombs and inserted members."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """As in the corpus, without the last extension."""
+        """The name in the corpus, without the last extension."""
         return f"{self.path.parent.name}/{self.path.stem}"
 
     @property
     def container(self) -> str:
-        """What holds the records."""
+        """The container of the records."""
         if self.layout.members:
             return "zip"
         return "flatbuffer" if self.raw[4:8] == b"PTMF" else "tar" if self.raw[257:262] == b"ustar" else "stream"
@@ -52,14 +52,14 @@ class Fault:
     """A damaged archive.
 
     Attributes:
-        number: with the seed, it tells all the rest.
-        kind: what was done, one of :data:`tools.faults.kinds.KINDS`.
-        said: the same in detail.
-        sample: what it was done to.
-        data: the bytes that came out.
-        hit: records of which something was changed; any of them has to be named.
-        every: whether all of them have to be named, as where bytes of several records were changed.
-        resealed: whether it is another archive rather than a damaged one: all checksums and sizes in it are right.
+        number: determines everything else, together with the seed.
+        kind: one of :data:`tools.faults.kinds.KINDS`.
+        said: a description of the change.
+        sample: the undamaged archive.
+        data: the resulting bytes.
+        hit: the changed records; an error has to name one of them.
+        every: whether an error has to name all of them, for example if bytes of several records were changed.
+        resealed: whether it is another archive instead of a damaged one: all its checksums and sizes are correct.
     """
 
     number: int
@@ -73,7 +73,7 @@ class Fault:
 
     @property
     def still_named(self) -> frozenset[str]:
-        """Those of the records that were hit whose whole name still stands in a header or in an entry of the directory."""
+        """The damaged records whose complete name still appears in a header or in an entry of the directory."""
         names = {member.record: member.full_name for member in self.sample.layout.members}
         return frozenset(item for item in self.hit if _stands_in_header(names[item], self.data))
 
@@ -92,14 +92,14 @@ Made = tuple[str, bytes, frozenset[str], bool]
 
 @lru_cache(1)
 def samples() -> list[list[Path]]:
-    """The archives of the corpus, those of one family and container together, so that rare ones are met as often."""
+    """Choose archives of the corpus, each combination of family and container equally often, so that rare ones are covered."""
     groups: dict[tuple[str, str], list[Path]] = {}
     for manifest in sorted(ROOT.glob("fixtures/*/manifest.jsonl")):
         for line in manifest.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
             if (
                 "container" in entry and entry["container"] != "directory"
-            ):  # a checkpoint of several files has no one file to damage
+            ):  # a checkpoint of several files has no single file to damage
                 groups.setdefault((entry["family"], entry["container"]), []).append(manifest.parent / entry["file"])
     return [groups[name] for name in sorted(groups)]
 
@@ -115,7 +115,7 @@ def sample_of(path: Path) -> Sample:
 
 
 def _place(rng: random.Random, sample: Sample) -> int:
-    """Any byte; or one of any part, so that small parts are met as often as large ones."""
+    """Any byte, or a byte of any part, so that small parts are hit as often as large ones."""
     if rng.random() < 0.5:
         return rng.randrange(len(sample.raw))
     span = rng.choice(sample.layout.spans)
@@ -167,7 +167,7 @@ def cut_back(rng: random.Random, sample: Sample, _: object) -> Made:
     at = _place(rng, sample)
     results = sample.layout.records_in(at, at + 1) if at < sample.layout.directory else frozenset()
     if any(member.header == at for member in sample.layout.members):
-        results = frozenset()  # between two records: nothing of the second one tells its name
+        results = frozenset()  # between two records: no byte of the second record identifies it
     return f"cut off at {at}", sample.raw[:at], results, False
 
 
@@ -209,7 +209,7 @@ def joined(rng: random.Random, sample: Sample, groups: list[list[Path]]) -> Made
 
 
 def swapped(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """Two members change places: their bytes, their names in the directory, or all that stands before the directory."""
+    """Swap two members: their bytes, their names in the directory, or everything before the directory."""
     members, raw = sample.layout.members, sample.raw
     if len(members) < 2:
         return None
@@ -239,7 +239,7 @@ def _exchanged(raw: bytes, a: int, a_end: int, b: int, b_end: int) -> bytes:
 
 
 def duplicated(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """A record twice: its entry in the directory, the member with it, or a second member with other bytes."""
+    """Duplicate a record: its entry in the directory, the member with it, or a second member with other bytes."""
     if not sample.layout.members:
         return None
     member = rng.choice(sample.layout.members)
@@ -260,7 +260,7 @@ def duplicated(rng: random.Random, sample: Sample, _: object) -> Made | None:
 
 
 def _ends_mended(data: bytes, sample: Sample, count: int, longer: int) -> bytes:
-    """Count and length of the directory made to agree with an entry more."""
+    """Adjust count and length of the directory for an additional entry."""
     end, zip64 = len(data) - 22, len(data) - 22 - 20 - 56
     length = sample.layout.spans[-1].start - sample.layout.directory + longer
     if data[zip64 : zip64 + 4] == b"PK\6\6":
@@ -283,7 +283,7 @@ def records_of(sample: Sample) -> list[tuple[Member, bytes]]:
 
 
 def rebuilt(records: list[tuple[Member, bytes]], more: Callable[[io.BytesIO], list[Written]] | None = None) -> bytes:
-    """An archive with these records, as torch's writer makes them; each number in it is right."""
+    """An archive with these records and the layout of torch's writer, with all numbers correct."""
     out = io.BytesIO()
     written = [
         write_member(out, member.full_name, data, deflate=member.method != 0, crc32=member.crc != 0 or not data)
@@ -309,7 +309,7 @@ END_FIELDS = {"disk": (4, 2), "entries on this disk": (8, 2), "entries": (10, 2)
 
 
 def lie(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """One number of the container says something else."""
+    """Change one number of the container."""
     raw = sample.raw
     if not sample.layout.members:
         return _stream_lie(rng, sample)
@@ -353,7 +353,7 @@ def _other_number(rng: random.Random, now: int, bits: int, size: int) -> int:
 
 
 def _zip64_lie(rng: random.Random, sample: Sample, member: Member) -> Made:
-    """Sizes moved into a zip64 field of the directory, with numbers that are right or wrong."""
+    """Sizes moved to a zip64 field of the directory, with right or wrong numbers."""
     entry = sample.raw[member.entry : member.entry_end]
     stated = list(struct.unpack_from("<II", entry, 20)) + list(struct.unpack_from("<I", entry, 42))
     which = rng.randrange(3)
@@ -377,7 +377,7 @@ def _zip64_lie(rng: random.Random, sample: Sample, member: Member) -> Made:
 
 
 def _stream_lie(rng: random.Random, sample: Sample) -> Made:
-    """Eight bytes of a file without members overwritten by a number: sizes of storages, offsets in flatbuffers."""
+    """Overwrite eight bytes of a file without members with a number: sizes of storages, offsets in flatbuffers."""
     at = _place(rng, sample)
     width = rng.choice([2, 4, 8])
     now = int.from_bytes(sample.raw[at : at + width], "little")
@@ -395,7 +395,7 @@ LONG_LENGTHS = (1 << 20, 1 << 32, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 
 @lru_cache(64)
 def packed(megabytes: int, what: bytes = b"\0") -> tuple[bytes, int]:
-    """So many megabytes of one short text deflated, and their checksum."""
+    """A short text repeated to the given number of megabytes and deflated, with its checksum."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     megabyte = what * ((1 << 20) // len(what))
     body = packer.compress(megabyte) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -406,7 +406,7 @@ def packed(megabytes: int, what: bytes = b"\0") -> tuple[bytes, int]:
 
 
 def packed_member(out: io.BytesIO, name: bytes, body: bytes, size: int, crc: int) -> Written:
-    """A deflated member that says of itself what it is told to."""
+    """A deflated member with the given values in its headers."""
     header = out.tell()
     fill = -(header + LOCAL.size + len(name) + 4) % 64
     local = (b"PK\3\4", 20, 0x808, 8, 0, 0, 0, 0, 0, len(name), 4 + fill)
@@ -418,7 +418,7 @@ def packed_member(out: io.BytesIO, name: bytes, body: bytes, size: int, crc: int
 
 
 def bomb(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """Few bytes that ask for many."""
+    """A small file that expands to a large one."""
     members = sample.layout.members
     if not members:
         return _pickle_bomb(rng, sample)
@@ -462,7 +462,7 @@ def _empty_members(out: io.BytesIO, names: list[bytes]) -> list[Written]:
 
 
 def upon_each_other(out: io.BytesIO, name: bytes, body: bytes, crc: int, count: int) -> list[Written]:
-    """One deflated member of 1 MiB, and many entries of it under different names."""
+    """One deflated member of 1 MiB, and many entries for it under different names."""
     first = packed_member(out, name, body, 1 << 20, crc)
     return [
         Written(first.header, first.data, first.end, first.central[:28] + (len(name) + 6).to_bytes(2, "little")
@@ -472,7 +472,7 @@ def upon_each_other(out: io.BytesIO, name: bytes, body: bytes, crc: int, count: 
 
 
 def _pickle_bomb(rng: random.Random, sample: Sample) -> Made | None:
-    """A file of pickles alone: its first pickle that holds an object is replaced."""
+    """A file of pickles alone: the first pickle with an object is replaced."""
     at = sample.raw.find(b"\x80\x02", 20)
     if at < 0:
         return None
@@ -481,10 +481,10 @@ def _pickle_bomb(rng: random.Random, sample: Sample) -> Made | None:
 
 
 def _hungry_pickle(rng: random.Random, pickled: bytes) -> tuple[str, bytes]:
-    """A pickle that states huge numbers, or whose value is far larger than it is."""
+    """A pickle that states huge numbers, or whose value is far larger than the pickle."""
     what, make_it = rng.choice(PICKLES)
     body = make_it(rng)
-    if rng.random() < 0.3 and pickled[:1] == b"\x80":  # in front of what was there
+    if rng.random() < 0.3 and pickled[:1] == b"\x80":  # before the original pickle
         return f"{what} in front", pickled[:2] + body + b"0" + pickled[2:]
     return what, b"\x80\x04" + body + b"."
 
@@ -549,4 +549,4 @@ DAMAGE: dict[str, tuple[float, Callable[[random.Random, Sample, list[list[Path]]
     BOMB: (3, bomb),
     "two archives joined": (3, joined),
 }
-"""How often, and how, each kind is made."""
+"""The frequency and the function for each kind."""

@@ -1,7 +1,7 @@
-"""What became of a fault: whether it was noticed, whether the right record was named, and whether it got outside.
+"""Judge a fault: whether it was noticed, whether the right record was named, and whether it broke out.
 
-Asked is all that opens files: ``torch_compat.inspect`` and the screen of ``torch-compat inspect --tree --code``; ``torch_compat.load_state`` for what
-torch.save wrote; ``torch_compat.load`` and the calls that the manifest records for programs.
+Covers every function that opens files: ``torch_compat.inspect`` and the screen of ``torch-compat inspect --tree --code``;
+``torch_compat.load_state`` for files of torch.save; ``torch_compat.load`` and the calls recorded in the manifest for programs.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ OUTCOMES = {
     CRASHED: "the process died, or stood still",
 }
 BAD = (UNNOTICED, RAISED, TIMED_OUT, MEMORY, OUTSIDE, CRASHED)
-RECURSION = 20_000  # values are nested up to Limits.depth, and _plain follows them
+RECURSION = 20_000  # values are nested up to Limits.depth, and _plain recurses into them
 
-# What each step may take: processor time (inspect and the screen: and 20 ms for each MB), and memory beyond what the process had before.
+# Limits for each step: processor time (inspect and the screen: plus 20 ms for each MB), and additional memory of the process.
 SECONDS = {"inspect": 1.0, "tree": 1.0, "state": 10.0, "load": 10.0, "call": 10.0}
 MEGABYTES = {"inspect": 512, "tree": 512, "state": 2048, "load": 1024, "call": 1024}
 SMALL = LIMITS._replace(steps=200_000, seconds=5, memory=512 << 20, work=1 << 28)
@@ -75,13 +75,13 @@ PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 WRITER = re.compile(r"torch-(\d.*)")  # the folder of a release
 HORIZONS = ("reference@1.4.0", "reference@1.8.1", "reference@1.11.0", "reference@2.4.1")
 WAYS: tuple[Mapping[str, bool], ...] = ({}, {"with_types": True}, {"mmap": False}, {"mmap": True})  # of load_state
-DEEPEST = 8  # levels down to which results are measured
-TOUCHED = 4 << 20  # bytes of an array that are all read
+DEEPEST = 8  # maximum depth at which results are measured
+TOUCHED = 4 << 20  # bytes up to which an array is read completely
 
 
 @dataclass(slots=True)
 class Judged:
-    """One fault and what became of it. ``seconds`` and ``memory`` (in MiB) are told for each step; ``failed`` says what failed in operators."""
+    """The result for one fault. ``seconds`` and ``memory`` (in MiB) are per step; ``failed`` lists failures in operators."""
 
     fault: Fault
     outcome: str
@@ -92,7 +92,7 @@ class Judged:
 
 
 class _Bad(Exception):  # noqa: N818 - no error of ours
-    """What must not be."""
+    """A forbidden result."""
 
     def __init__(self, outcome: str, text: str) -> None:
         super().__init__(outcome, text)
@@ -101,7 +101,7 @@ class _Bad(Exception):  # noqa: N818 - no error of ours
 
 
 class _TimeOut(BaseException):
-    """Not to be caught by whoever catches Exception."""
+    """A timeout; not a subclass of Exception, so that no handler for Exception catches it."""
 
 
 def _stop(_: int, __: FrameType | None) -> None:
@@ -109,7 +109,7 @@ def _stop(_: int, __: FrameType | None) -> None:
 
 
 def judge(fault: Fault, folder: Path, target: str | None = None) -> Judged:
-    """Write what a fault made, have it read, and say what became of it.
+    """Write a damaged file, read it, and return the result.
 
     Parameters:
         target: what is asked beside ``inspect``: ``inspect`` for nothing, ``state`` for load_state, ``call`` and ``exported`` for load and the calls;
@@ -138,7 +138,7 @@ Found = TypeVar("Found")
 
 
 class _Steps:
-    """Does one step after another, each within its bounds."""
+    """Runs steps one after another, each within its limits."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -148,11 +148,11 @@ class _Steps:
         self.failed: list[str] = []
 
     def do(self, name: str, what: Callable[[], Found]) -> Found:
-        """Do it, and measure it.
+        """Run a step and measure it.
 
         Raises:
-            HarnessError: what the step says.
-            _Bad: it went beyond its bounds, or raised anything else.
+            HarnessError: as raised by the step.
+            _Bad: the step exceeded its limits or raised anything else.
         """
         try:
             return self._measured(name, what)
@@ -164,7 +164,7 @@ class _Steps:
                 self.again(name, what, bound)
 
     def again(self, name: str, what: Callable[[], object], bound: float) -> None:
-        """Up to three times more: processes beside this one take the caches and half of the processor, which counts as time of this one."""
+        """Repeat up to three more times: other processes share the caches and the processor, which increases the measured time."""
         taken = [self.seconds[name]]
         while taken[-1] > bound and len(taken) <= RETRIES:
             with contextlib.suppress(HarnessError):
@@ -197,7 +197,7 @@ class _Steps:
 
 
 def _place(error: Exception) -> str:
-    """Where in the harness an exception was raised."""
+    """The place in the harness where an exception was raised."""
     trace, at = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -209,7 +209,7 @@ def _place(error: Exception) -> str:
 
 @lru_cache(1)
 def _own_files(_: int) -> tuple[int, int] | None:
-    """Where this process tells its memory, and resets what it tells; None where the system does not."""
+    """The files of the system that report and reset the peak memory of this process; None if not supported."""
     try:
         return os.open("/proc/self/status", os.O_RDONLY), os.open("/proc/self/clear_refs", os.O_WRONLY)
     except OSError:
@@ -217,7 +217,7 @@ def _own_files(_: int) -> tuple[int, int] | None:
 
 
 def _peak(*, reset: bool = False) -> int:
-    """The most memory that the process had since the last reset, in KiB; since its start where the system cannot reset it."""
+    """The peak memory of the process since the last reset, in KiB; since its start if the system cannot reset it."""
     files = _own_files(os.getpid())
     if files is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -228,7 +228,7 @@ def _peak(*, reset: bool = False) -> int:
 
 
 def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
-    """The row of inspect; and its screen is printable."""
+    """The row of inspect; also checks that its screen is printable."""
 
     def row() -> tuple[Any, dict[str, Any]]:
         inspected = look_at(str(path))
@@ -249,7 +249,7 @@ def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
 
 
 def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> object:
-    """The values that load_state gives, in a form that compares bit for bit; None where it refuses."""
+    """The values of load_state, in a form that compares bit for bit; None if it refuses the file."""
     try:
         return steps.do("state", lambda: _plain(torch_compat.load_state(path, **way)))
     except HarnessError:
@@ -257,7 +257,7 @@ def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> obje
 
 
 def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare: bool, reader: str = "reference") -> Any:
-    """What a program gives for the calls that are recorded of it; None where it is refused. What is large is only written down to be compared."""
+    """The results of a program for its recorded calls; None if it is refused. Large results are only prepared for the comparison."""
     try:
         module = steps.do("load", lambda: torch_compat.load(path, reader, limits=SMALL, in_process=True))
     except HarnessError:
@@ -274,7 +274,7 @@ def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare:
         for _, _, tensor in module.named_tensors():
             check_value(tensor)
             if tensor.__class__ is Tensor and tensor.array.nbytes <= TOUCHED:
-                tensor.array.tobytes()  # a program need not read what it holds
+                tensor.array.tobytes()  # a program may not read all its attributes
 
     forward = [{"method": "forward", "args": []}] if "forward" in module.methods else []
     for what in [
@@ -289,7 +289,7 @@ def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare:
 
 
 def _size(value: Any, depth: int = 0) -> int:
-    """Bytes of the tensors of a value."""
+    """The size in bytes of the tensors in a value."""
     if isinstance(value, Tensor):
         return value.array.nbytes
     if depth > DEEPEST:
@@ -338,7 +338,7 @@ def _judged(fault: Fault, path: Path, steps: _Steps, target: str | None) -> Judg
     if wants_calls:
         results = _results(path, _calls(sample), steps, compare=compare)
         writer = WRITER.fullmatch(sample.path.parent.name)
-        if _family(sample) == "export" and writer:  # newer releases refuse its schema where the major number is another
+        if _family(sample) == "export" and writer:  # newer releases reject its schema if the major number differs
             _results(path, _calls(sample), steps, compare=False, reader=f"reference@{writer[1]}")
         elif fault.number % 4 == 0:
             _results(path, _calls(sample), steps, compare=False, reader=HORIZONS[fault.number // 4 % len(HORIZONS)])
@@ -366,7 +366,7 @@ def _judged(fault: Fault, path: Path, steps: _Steps, target: str | None) -> Judg
 
 
 def _protects(fault: Fault) -> bool:
-    """Whether the records that were hit have checksums."""
+    """Whether the damaged records have checksums."""
     protected = fault.sample.layout.protected
     return bool(protected) and fault.hit <= protected
 
@@ -395,14 +395,14 @@ def _named(fault: Fault, row: dict[str, Any]) -> Judged:
 # --------------------------------------------------------------------------------------------------------- comparing
 
 
-# What the undamaged archive gives. Each is asked for only where it is compared: reading all samples takes longer than most runs.
+# Results of the undamaged archives, computed only when compared: reading all samples takes longer than most runs.
 
 
 def know(sample: Sample, target: str) -> None:
-    """Read an undamaged archive now, for processes that are forked later.
+    """Read an undamaged archive before worker processes are forked.
 
     Parameters:
-        target: as of :func:`judge`.
+        target: as for :func:`judge`.
     """
     _inspected(sample.path, _Steps(len(sample.raw)))
     _sound_row(sample)
@@ -434,7 +434,7 @@ def _sound_records(sample: Sample) -> dict[str, list[bytes]]:
 
 @lru_cache(4096)
 def _sound_results(sample: Sample) -> Any:
-    """What the program gives; None where that depends on chance."""
+    """The results of the program; None if they depend on random numbers."""
     steps = _Steps(len(sample.raw))
     results = _results(sample.path, _calls(sample), steps, compare=True)
     return results if results == _results(sample.path, _calls(sample), steps, compare=True) else None
@@ -455,11 +455,11 @@ def _records(path: Path) -> dict[str, list[bytes]]:
 
 
 def _changed(fault: Fault, path: Path, row: dict[str, Any]) -> set[str]:
-    """The protected records that differ; ``-`` for all that has no checksum."""
+    """The protected records that differ; ``-`` for everything without a checksum."""
     sample, sound = fault.sample, _sound_row(fault.sample)
     if not sample.layout.members:
-        # that a container without checksums is taken for another one is no wonder either: its first bytes are not protected
-        # and where nobody reads the values, nobody can say that they are the same
+        # a container without checksums may also be recognized as another one: its first bytes are not protected
+        # if the values are not read, they cannot be compared
         return {"-"} if _family(sample) != "torch-save" or _telling(row) != sound else set()
     protected, known, result = sample.layout.protected, _sound_records(sample), _records(path)
     names = result.keys() | known.keys()
@@ -470,7 +470,7 @@ def _changed(fault: Fault, path: Path, row: dict[str, Any]) -> set[str]:
 
 
 def _plain(value: Any, seen: dict[int, int] | None = None) -> object:
-    """Any value as nested tuples; what is met again is told by its number."""
+    """A value as nested tuples; a repeated object is represented by its number."""
     seen = {} if seen is None else seen
     if value is None or isinstance(value, str | bytes | bool | int | float | complex | range | slice | bytearray):
         return value.__class__.__name__, repr(value)
@@ -487,9 +487,9 @@ def _plain(value: Any, seen: dict[int, int] | None = None) -> object:
 
 
 def _corners(array: np.ndarray[Any, Any]) -> bytes:
-    """The first and the last element along each axis: of an array that may be far larger than its storage."""
+    """The first and the last element along each axis of an array that may be far larger than its storage."""
     for axis in range(array.ndim):
-        if array.shape[axis] > 1:  # by a slice: take would copy all of a view that is larger than memory
+        if array.shape[axis] > 1:  # by slicing: take would copy the whole view, which may be larger than memory
             array = array[(slice(None),) * axis + (slice(None, None, array.shape[axis] - 1),)]
     return array.tobytes() if array.nbytes <= TOUCHED else b""
 

@@ -1,4 +1,4 @@
-"""All seeded faults. The same seed and number give the same bytes every time, and about half of all are resealed."""
+"""All seeded faults. A seed and a number always give the same bytes; about half of the faults are resealed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "make"]
 
 KINDS = (*DAMAGE, *RESEALED)
-LARGE = 1 << 16  # bytes of a sample that is taken more rarely: several small archives are done in its time
+LARGE = 1 << 16  # bytes above which a sample is chosen less often: several small archives run in the same time
 
 
 def make(groups: list[list[Path]], seed: int | str, number: int, share: float = 0.5) -> Fault:
-    """The fault of a number.
+    """The fault with this number.
 
     Parameters:
         share: of faults that are resealed.

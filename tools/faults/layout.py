@@ -1,4 +1,4 @@
-"""What stands where in an undamaged archive, read without the code that is under test."""
+"""The byte layout of an undamaged archive, read independently of the code under test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WITHOUT_FOLDER = b"serialized_exported_program.json"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a zip archive: where its header, data, footer and entry in the directory stand."""
+    """A member of a zip archive: the positions of its header, data, footer and directory entry."""
 
     full_name: bytes
     record: str
@@ -35,14 +35,14 @@ class Member:
     method: int
 
     def content(self, raw: bytes) -> bytes:
-        """Its bytes, inflated."""
+        """The inflated data."""
         stored = raw[self.data : self.data_end]
         return zlib.decompress(stored, -15) if self.method else stored
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes that belong together, and to which record; to none if they belong to the archive as a whole."""
+    """A byte range and its record; without a record if it belongs to the archive as a whole."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What stands where; without members where the container is no zip archive."""
+    """The layout; without members if the container is not a zip archive."""
 
     members: tuple[Member, ...]
     spans: tuple[Span, ...]
@@ -60,26 +60,26 @@ class Layout:
 
     @property
     def protected(self) -> frozenset[str]:
-        """Records whose bytes have a checksum."""
+        """Records protected by a checksum."""
         return frozenset(member.record for member in self.members if member.crc or member.data == member.data_end)
 
     def records_at(self, places: Iterable[int]) -> frozenset[str]:
-        """The records that bytes belong to."""
+        """The records to which the bytes belong."""
         wanted = sorted(places)
         return self._records([span for span in self.spans if bisect_left(wanted, span.end) > bisect_left(wanted, span.start)])
 
     def records_in(self, start: int, end: int) -> frozenset[str]:
-        """The records that have bytes in a range."""
+        """The records with bytes in a range."""
         return self._records([span for span in self.spans if span.start < end and start < span.end])
 
     def _records(self, spans: list[Span]) -> frozenset[str]:
-        """Several entries of the directory, or one and what follows it, are the directory itself: no damage of a record."""
+        """Damage that spans several directory entries, or one entry and what follows it, belongs to the directory and to no record."""
         directory = sum(span.part in {"entry", "end"} for span in spans)
         return frozenset(span.record for span in spans if span.record is not None and (span.part != "entry" or directory == 1))
 
 
 def layout(raw: bytes) -> Layout:
-    """The layout of a sound archive."""
+    """The layout of an undamaged archive."""
     if raw[:4] != b"PK\3\4":
         return Layout((), (Span(0, len(raw), "stream", None),), len(raw))
     _, _, _, _, count, length, start, _ = END.unpack_from(raw, len(raw) - END.size)

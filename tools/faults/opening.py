@@ -1,6 +1,6 @@
-"""Open each bomb in a process of its own, which counts its own processor time and memory: a busy machine changes neither.
+"""Open each bomb in its own process, which measures its own processor time and memory, so that other load does not matter.
 
-Run as a module it is that process.
+Run as a module, it is that process.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MEGABYTES = {"inspect": 512, "tree": 512, "state": 2048}
 STEPS = tuple(SECONDS)
 ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 60  # of processor time, for all steps of a bomb
-PATIENCE = 600  # seconds of the clock
+PATIENCE = 600  # seconds of wall-clock time
 
 
 class Opened(NamedTuple):
-    """What became of a bomb: one row for each step, and how the process ended."""
+    """The result for a bomb: one row for each step, and how the process ended."""
 
     name: str
     size: int
@@ -39,7 +39,7 @@ class Opened(NamedTuple):
 
     @property
     def wrong(self) -> list[str]:
-        """What must not be."""
+        """The forbidden results."""
         findings = [self.ended] if self.ended else []
         for step, (_, seconds, megabytes) in self.steps.items():
             bound = SECONDS[step] + 0.05 * self.size / 1e6

@@ -1,6 +1,6 @@
-"""Faults behind the checksums: what a record says is changed by its structure, and every checksum and size is made right again.
+"""Faults behind the checksums: a record is changed structurally, and every checksum and size is corrected.
 
-What comes out is another archive, so it may be read as one. It must not crash, hang or get outside.
+The result is another archive, so reading it may succeed. It must not crash, hang or break out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BOUNDARIES = (
     0, 1, 2, 3, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 1 << 20, 30_000_000, 1_000_000_000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40,
     (1 << 61) + 1, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, -1, -2, -8, -128, -(1 << 31), -(1 << 63), 1 << 200,
 )  # fmt: skip
-LONGEST = 1 << 16  # bytes of a record that is parsed; parsing a larger one takes longer than reading the archive
+LONGEST = 1 << 16  # maximum size in bytes of a record that is parsed; parsing a larger one takes longer than reading the archive
 
 
 def boundary(rng: random.Random) -> int:
@@ -46,7 +46,7 @@ def boundary(rng: random.Random) -> int:
 
 
 def other_number(rng: random.Random, now: int) -> int:
-    """Another number: one near it, which leads just behind an end, or one at which something overflows."""
+    """Another number: one nearby, just outside of a range, or one at which something overflows."""
     return now + rng.choice((1, 1, 1, -1, -1, 2, 8, now, -now)) if rng.random() < 0.5 else boundary(rng)
 
 
@@ -54,7 +54,7 @@ def other_number(rng: random.Random, now: int) -> int:
 
 
 def mutated_bytes(rng: random.Random, data: bytes) -> Mutated:
-    """Bytes flipped, cut, put in or doubled."""
+    """Flip, cut, insert or duplicate bytes."""
     if not data:
         return "bytes put in", rng.randbytes(rng.choice([1, 8, 64]))
     at = rng.randrange(len(data))
@@ -112,7 +112,7 @@ GLOBALS = (
 
 @lru_cache(2048)
 def pieces(data: bytes) -> tuple[tuple[str, bytes], ...]:
-    """The opcodes of a pickle, each with its bytes; empty where it is none."""
+    """The opcodes of a pickle, each with its bytes; empty if it is not a pickle."""
     try:
         results = [(code.name, at) for code, _, at in pickletools.genops(data)]
     except (ValueError, IndexError, UnicodeDecodeError, struct.error):
@@ -132,7 +132,7 @@ def pushed(value: int) -> bytes:
 
 
 def _pushed_by(piece: bytes) -> int:
-    """The integer that an opcode pushes; 0 for those in words."""
+    """The integer pushed by an opcode; 0 for opcodes with textual arguments."""
     code = piece[:1]
     if code in b"KMJ":
         return int.from_bytes(piece[1:], "little", signed=code == b"J")
@@ -140,7 +140,7 @@ def _pushed_by(piece: bytes) -> int:
 
 
 def mutated_pickle(rng: random.Random, data: bytes, other: bytes) -> Mutated:
-    """Opcodes dropped, doubled, exchanged, or with other arguments; or opcodes of another pickle."""
+    """Drop, duplicate or exchange opcodes, change their arguments, or insert opcodes of another pickle."""
     known = pieces(data) if len(data) <= LONGEST else ()
     if len(known) < 3:
         return mutated_bytes(rng, data)
@@ -214,7 +214,7 @@ def _one_of_pickle(rng: random.Random, flat: list[bytes], kinds: list[str], othe
 
 
 def _of_tensors(value: list[bytes], kinds: list[str]) -> list[int]:
-    """Where numbers of tensors are pushed: elements of the storage, offset, sizes and strides."""
+    """The places where the numbers of tensors are pushed: elements of the storage, offset, sizes and strides."""
     places, inside = [], False
     for at, kind in enumerate(kinds):
         if kind == "GLOBAL":
@@ -227,7 +227,7 @@ def _of_tensors(value: list[bytes], kinds: list[str]) -> list[int]:
 
 
 def mutated_numbers(rng: random.Random, data: bytes) -> Mutated:
-    """One of the first numbers of 4 or 8 bytes, as they stand between the pickles of a stream."""
+    """Change one of the first 4-byte or 8-byte numbers, as found between the pickles of a stream."""
     width = rng.choice([4, 8])
     if len(data) < width:
         return mutated_bytes(rng, data)
@@ -237,7 +237,7 @@ def mutated_numbers(rng: random.Random, data: bytes) -> Mutated:
 
 
 def mutated_pickles(rng: random.Random, data: bytes, other: bytes) -> Mutated:
-    """One of several pickles that follow each other, as in streams."""
+    """Change one of several consecutive pickles, as in streams."""
     starts = [0]
     while len(starts) < 6 and len(data) - starts[-1] <= 4 * LONGEST:
         result = pieces(data[starts[-1] : starts[-1] + LONGEST])
@@ -266,7 +266,7 @@ WRONG: tuple[Any, ...] = (
 
 
 def mutated_json(rng: random.Random, data: bytes) -> Mutated:
-    """Values replaced by numbers at boundaries, wrong types and deep lists; keys deleted, doubled, exchanged."""
+    """Replace values with boundary numbers, wrong types and deep lists; delete, duplicate or exchange keys."""
     try:
         document = json.loads(data) if len(data) <= 4 * LONGEST else None
     except ValueError:
@@ -282,13 +282,13 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
         holder, key = rng.choice(places)
         what = rng.choice(["wrong", "wrong", "boundary", "boundary", "next", "next", "deleted", "twice", "exchanged"])
         if key not in holder if isinstance(holder, dict) else key >= len(holder):
-            continue  # an earlier change took it away
+            continue  # an earlier change removed it
         if what == "wrong":
             holder[key] = rng.choice(WRONG)
         elif what == "boundary":
             number = other_number(rng, _number_at(holder, key) or 0)
             holder[key] = rng.choice([number, number, str(number), float(min(max(number, -(1 << 62)), 1 << 62))])
-        elif what == "next":  # of a size, a stride or an offset, in the type that it has
+        elif what == "next":  # a size, a stride or an offset, in its own type
             holder, key = rng.choice([place for place in places if _number_at(*place) is not None] or [(holder, key)])
             now = _number_at(holder, key) or 0
             number = now + rng.choice((1, 1, 1, 1, -1, 8, now))
@@ -308,7 +308,7 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
 
 
 def _number_at(holder: Any, key: Any) -> int | None:
-    """The integer at a place, also one in digits; None where there is none any more."""
+    """The integer at a place, also as a string of digits; None if there is none any more."""
     result = holder.get(key) if isinstance(holder, dict) else holder[key] if key < len(holder) else None
     if isinstance(result, str) and result.isdecimal() and len(result) < 20:
         return int(result)
@@ -336,13 +336,13 @@ SNIPPETS = (
 
 @lru_cache(1)
 def operators() -> tuple[str, ...]:
-    """Names of operators as source calls them."""
+    """Names of operators as they appear in source."""
     names = [name.partition("::") for name in registry.known()]
     return tuple(f"torch.{name}" if space == "aten" else f"ops.{space}.{name}" for space, _, name in names)
 
 
 def mutated_source(rng: random.Random, data: bytes) -> Mutated:
-    """Tokens and lines of TorchScript replaced, deleted, doubled; statements of the grammar of ``tools/fence/programs.py`` put in."""
+    """Replace, delete or duplicate tokens and lines of TorchScript; insert statements of the grammar in ``tools/fence/programs.py``."""
     text = data.decode("utf-8", "replace")
     messages = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -368,7 +368,7 @@ ASSIGNED = re.compile(r"^( +)(\w+) = ", re.MULTILINE)
 
 
 def _with_statement(rng: random.Random, text: str) -> tuple[str, str]:
-    """A statement that calls an operator with what is known there, behind an assignment; its result takes the place of a variable."""
+    """A statement, placed after an assignment, that calls an operator with known variables; its result replaces a variable."""
     places = list(ASSIGNED.finditer(text))
     if not places:
         return text + "\n", "nowhere"
@@ -458,7 +458,7 @@ def mutated_flatbuffer(rng: random.Random, data: bytes) -> Mutated:
 
 
 def _sealed(records: list[tuple[bytes, bytes, bool]], *, crc32: bool = True) -> bytes:
-    """A zip archive of these names and bytes, deflated or not."""
+    """A zip archive with these names and contents, deflated or not."""
     out = io.BytesIO()
     write_end(out, [write_member(out, name, data, deflate=deflated, crc32=crc32) for name, data, deflated in records])
     return out.getvalue()
@@ -474,7 +474,7 @@ def _records(raw: bytes) -> tuple[tuple[bytes, bytes, bool], ...]:
 
 
 def _kind(name: str, data: bytes) -> str:
-    """What a record holds."""
+    """The kind of content of a record."""
     if data[:4] == b"PK\3\4":
         return "nested"
     if data[4:8] == b"PTMF":
@@ -497,7 +497,7 @@ def _other_pickle(rng: random.Random, groups: Groups) -> bytes:
 
 
 def mutated(rng: random.Random, name: str, data: bytes, kind: str, groups: Groups) -> Mutated:
-    """A record of this kind, changed."""
+    """Change a record of this kind."""
     if rng.random() < 0.05:
         return mutated_bytes(rng, data)
     if kind == "pickle":
@@ -515,7 +515,7 @@ def mutated(rng: random.Random, name: str, data: bytes, kind: str, groups: Group
 
 
 def _mutated_record(rng: random.Random, raw: bytes, groups: Groups, wanted: str | None) -> Mutated | None:
-    """A zip archive of which one record, or two, are changed; None where there is no record of the kind."""
+    """A zip archive with one or two changed records; None if there is no record of the kind."""
     records = _opened(raw)
     kinds = [_kind(name.decode("utf-8", "replace"), data) for name, data, _ in records]
     messages = []
@@ -528,7 +528,7 @@ def _mutated_record(rng: random.Random, raw: bytes, groups: Groups, wanted: str 
         name, data, deflated = records[at]
         what, new = mutated(rng, name.decode("utf-8", "replace"), data, kinds[at], groups)
         records[at] = name, new, deflated
-        kinds[at] = "bytes"  # what came out need not be anything that can be taken apart
+        kinds[at] = "bytes"  # the result may not be parseable any more
         messages.append(f"{name.decode('utf-8', 'replace')}: {what}")
     return "; ".join(messages), _sealed(records, crc32=rng.random() < 0.97)
 
@@ -547,7 +547,7 @@ def _of_kind(kind: str | None) -> Callable[[random.Random, Sample, Groups], Made
 
 
 def exported(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """The JSON of an exported program, or of its weights."""
+    """Change the JSON of an exported program or of its weights."""
     records = _opened(sample.raw)
     places = [at for at, (name, _, _) in enumerate(records) if is_part(name.decode("utf-8", "replace"))]
     if not places:
@@ -563,7 +563,7 @@ def exported(rng: random.Random, sample: Sample, _: object) -> Made | None:
 
 
 def bytes_of_record(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """Bytes of any record, whatever it holds."""
+    """Change bytes of any record."""
     if not sample.layout.members:
         message, data = mutated_bytes(rng, sample.raw)
         return message, data, frozenset(), False
@@ -576,7 +576,7 @@ def bytes_of_record(rng: random.Random, sample: Sample, _: object) -> Made | Non
 
 
 def flatbuffer(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """Numbers of a flatbuffer."""
+    """Change numbers of a flatbuffer."""
     if sample.container != "flatbuffer":
         return None
     message, data = mutated_flatbuffer(rng, sample.raw)
@@ -587,7 +587,7 @@ TAR_FIELDS = {"name": (0, 100), "mode": (100, 8), "size": (124, 12), "kind": (15
 
 
 def tar(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
-    """A member of a tar, or a field of its header, with the sum made right."""
+    """Change a member of a tar file, or a header field, with the checksum corrected."""
     if sample.container != "tar":
         return None
     if rng.random() < 0.4:
@@ -634,7 +634,7 @@ def _tar_header(rng: random.Random, sample: Sample) -> Made:
 
 
 def rearranged(rng: random.Random, sample: Sample, groups: Groups) -> Made | None:
-    """Records dropped, doubled, renamed, exchanged, or of another archive."""
+    """Drop, duplicate, rename or exchange records, or take them from another archive."""
     if not sample.layout.members:
         return None
     records = _opened(sample.raw)
@@ -665,14 +665,14 @@ def rearranged(rng: random.Random, sample: Sample, groups: Groups) -> Made | Non
 
 
 def _theirs(rng: random.Random, groups: Groups, name: bytes) -> tuple[bytes, bytes, bool] | None:
-    """A record of another archive, of the same name where it has one."""
+    """A record of another archive, with the same name if there is one."""
     records = _opened(sample_of(rng.choice(rng.choice(groups))).raw)
     same = [record for record in records if record[0].rpartition(b"/")[2] == name]
     return rng.choice(same or records) if records else None
 
 
 def spliced(rng: random.Random, sample: Sample, groups: Groups) -> Made:
-    """The front of one archive, and the back of another."""
+    """The start of one archive and the end of another."""
     other = sample_of(rng.choice(rng.choice(groups)))
     at, start = rng.randrange(len(sample.raw) + 1), rng.randrange(len(other.raw) + 1)
     return f"up to {at}, then {other.name} from {start}", sample.raw[:at] + other.raw[start:], frozenset(), False
@@ -691,4 +691,4 @@ RESEALED: dict[str, tuple[float, Callable[[random.Random, Sample, Groups], Made 
     "records rearranged": (10, rearranged),
     "archives spliced": (3, spliced),
 }
-"""How often, and how, each kind is made, where the archive has what it changes."""
+"""The frequency and the function for each kind, for archives that it applies to."""

@@ -1,4 +1,4 @@
-"""Faults that know what they change: tables of flatbuffers, and what several places of a zip archive say alike."""
+"""Structure-aware faults: tables of flatbuffers, and fields that occur in several places of a zip archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["container_fields", "mutated_tables"]
 
-OF_TENSORS = 0.3  # of the changes of a flatbuffer that has tensors: one element too many is what a gate for views must notice
+OF_TENSORS = 0.3  # share of the changes to a flatbuffer with tensors: one element too many must be noticed by the gate for views
 MOST_SIZES, LARGE_SIZE = 8, 1 << 20
 LARGE = (0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 
@@ -29,7 +29,7 @@ LARGE = (0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xF
 
 
 class Table(NamedTuple):
-    """A table of a flatbuffer: where it and its vtable start, and where the values of its fields are."""
+    """A table of a flatbuffer: the positions of the table, its vtable and its field values."""
 
     at: int
     vtable: int
@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
 @lru_cache(2048)
 def tables(data: bytes) -> tuple[Table, ...]:
-    """What can be a table: its vtable lies in the file, and says of itself what a vtable must."""
+    """Possible tables: the vtable is inside the file and consistent."""
     results = []
     for at in range(4, len(data) - 3, 4):
         vtable = at - int.from_bytes(data[at : at + 4], "little", signed=True)
@@ -55,7 +55,7 @@ def tables(data: bytes) -> tuple[Table, ...]:
 
 @lru_cache(2048)
 def tensors(data: bytes) -> tuple[int, ...]:
-    """Where the sizes and strides of what can be a tensor are: its table refers to two vectors of as many small numbers."""
+    """The positions of the sizes and strides of possible tensors: tables that refer to two vectors with equally many small numbers."""
     results = []
     for table in tables(data):
         vectors = [numbers for numbers in (_small_numbers(data, field) for field in table.fields) if numbers]
@@ -66,7 +66,7 @@ def tensors(data: bytes) -> tuple[int, ...]:
 
 
 def _small_numbers(data: bytes, field: int) -> range:
-    """The places of the numbers of a vector, if a field can refer to one; none if not."""
+    """The positions of the numbers of a vector, if a field can refer to one; else none."""
     start = field + int.from_bytes(data[field : field + 4], "little")
     length = int.from_bytes(data[start : start + 4], "little")
     places = range(start + 4, start + 4 + 4 * length, 4)
@@ -75,7 +75,7 @@ def _small_numbers(data: bytes, field: int) -> range:
 
 
 def mutated_tables(rng: random.Random, data: bytes) -> tuple[str, bytes] | None:
-    """Entries of vtables, references to other tables, lengths of vectors; None where there is no table."""
+    """Change entries of vtables, references to other tables, or lengths of vectors; None if there is no table."""
     known = tables(data)
     if not known:
         return None
@@ -137,7 +137,7 @@ CHARACTERS = b"/\\.\0 \x1b\xff\xc3A0:"
 
 
 def container_fields(rng: random.Random, sample: Sample, _: object) -> Made | None:
-    """What local header, entry of the directory and footer all say of a member; extra fields, comments, numbers of zip64."""
+    """Change what local header, directory entry and footer state about a member; extra fields, comments, zip64 numbers."""
     if not sample.layout.members:
         return None
     out = io.BytesIO()
@@ -213,7 +213,7 @@ def _one_of_fields(rng: random.Random, data: bytearray, written: Written, name: 
 
 
 def _extra(rng: random.Random) -> bytes:
-    """Extra fields: of zip64, of padding, of a name, of nobody; whole or not."""
+    """Extra fields: zip64, padding, a name, an unknown id; complete or truncated."""
     result = b""
     for _ in range(rng.choice([1, 1, 2, 3])):
         body = rng.choice(

@@ -1,4 +1,4 @@
-"""A writer of zip archives as torch's writer makes them, field by field; data may be holes, so that files can be huge."""
+"""A writer of zip archives with the layout of torch's writer, field by field; data may be holes, so that files can be huge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ M = 0xFFFFFFFF
 
 @dataclass
 class Written:
-    """Where a member was put."""
+    """The positions of a written member."""
 
     header: int
     data: int
@@ -67,7 +67,7 @@ def write_member(
 
 
 def write_end(out: BinaryIO, members: list[Written]) -> None:
-    """Write the central directory and what stands behind it."""
+    """Write the central directory and the end records."""
     start = out.tell()
     directory = b"".join(member.central for member in members)
     count, length, end = len(members), len(directory), start + len(directory)
@@ -86,7 +86,7 @@ def write_torch_zip(
     deflate: frozenset[str] = frozenset(),
     crc32: bool = True,
 ) -> dict[str, Written]:
-    """Write an archive; give where each record is."""
+    """Write an archive; return the position of each record."""
     results = {}
     with path.open("wb") as out:
         for name, data in records.items():

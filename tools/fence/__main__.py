@@ -1,9 +1,9 @@
-"""Run generated hostile programs, on two processes, and say what became of them.
+"""Run generated hostile programs in two processes, and report the results.
 
     python -m tools.fence --count 10000 --seed 1
     python -m tools.fence --seed 1 --only 4711        # prints the program
 
-Exit status: 0 nothing got outside; 1 something did, and each is told with its number.
+Exit status: 0 nothing broke out; 1 something broke out; each case is printed with its number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tools.fence.programs import generated
 
 
 def main() -> int:
-    """Do as the module says."""
+    """Run the command described in the module docstring."""
     parser = argparse.ArgumentParser(prog="python -m tools.fence", description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""An archive of a hostile program: source, and a module that has one tensor."""
+"""An archive of a hostile program: source, and a module with one tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TENSOR = (
 
 
 def archive(source: str) -> bytes:
-    """The bytes of an archive of 1.4 or newer with one file of source, of which ``__torch__.m.Model`` is the module."""
+    """The bytes of an archive of 1.4 or newer with one source file, whose module is ``__torch__.m.Model``."""
     data = b"\x80\x02c__torch__.m\nModel\n)\x81}(X\x01\x00\x00\x00w" + TENSOR + b"ub."
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as result:

@@ -1,4 +1,4 @@
-"""Processes that run hostile programs: of each that dies, the program is known, and the next process goes on behind it."""
+"""Processes that run hostile programs: if one dies, its program is known, and the next process continues after it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["Done", "run_all"]
 
 WARM = "class Model(Module):\n  w : Tensor\n  def forward(self) -> Any:\n    return torch.add(torch.mul(self.w, 2, out=torch.ones([8])), torch.ones([8]))\n"
-"""Reads the records of releases that calls ask for, which Python would hear of."""
+"""Reads the release records that calls need, which the audit hook would otherwise report."""
 ROOM = 3 << 30
 PATIENCE = 120  # seconds for one program; its own limit is far below
 CHUNK = 250
 
 
 class Done(NamedTuple):
-    """What became of a program: ``value``, ``refused`` (an error of ours), ``raw``, ``outside``, ``died``, ``hung``."""
+    """The result of a program: ``value``, ``refused`` (an error of the harness), ``raw``, ``outside``, ``died``, ``hung``."""
 
     number: int
     outcome: str
@@ -45,12 +45,12 @@ class Done(NamedTuple):
 
     @property
     def outside(self) -> bool:
-        """Whether that must not be."""
+        """Whether the result is forbidden."""
         return self.outcome not in {"value", "refused"}
 
 
 def run_all(seed: int, numbers: list[int], jobs: int = 2, progress: Callable[[int], None] = lambda _: None) -> list[Done]:
-    """Run the programs of these numbers."""
+    """Run the programs with these numbers."""
     chunks = [numbers[at : at + CHUNK] for at in range(0, len(numbers), CHUNK)]
     left = len(numbers)
     done: list[Done] = []
@@ -77,7 +77,7 @@ def _chunk(seed: int, numbers: list[int]) -> list[Done]:
 
 
 def _child(seed: int, numbers: list[int]) -> tuple[list[Done], str]:
-    """What one process said, and how it ended before it was through; empty where it was through."""
+    """The output of one process, and how it ended early; empty if it completed."""
     command = [sys.executable, "-m", "tools.fence.children", str(seed)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     child = subprocess.Popen(
@@ -115,7 +115,7 @@ def _child(seed: int, numbers: list[int]) -> tuple[list[Done], str]:
 
 def _serve() -> None:
     seed = int(sys.argv[1])
-    warnings.simplefilter("ignore")  # Python would open the file of the line that it warns of
+    warnings.simplefilter("ignore")  # Python would open the source file for a warning
     registry.known()
     pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (pages + ROOM, pages + ROOM))

@@ -1,7 +1,7 @@
-"""What is outside: memory that no array owns, values that are not a program's, and everything that Python tells its audit hooks.
+"""Detects escapes: memory that no array owns, values that no program may return, and events of Python's audit hooks.
 
-The oracle knows nothing of the gate. It asks each array that a tensor is made of where its first and last byte lie, in exact integers,
-and compares that with the memory that its owner has.
+The oracle is independent of the gate. For each array of a tensor, it computes the addresses of the first and last byte in exact integers,
+and compares them with the memory of the owner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HARMLESS = {
     "compile", "exec", "object.__getattr__", "sys._getframe", "code.__new__", "builtins.id", "gc.collect", "marshal.loads", "time.sleep",
     "function.__new__", "import",
 }  # fmt: skip
-"""What the reader does itself: it compiles its own code; numpy imports parts of itself, which are looked at by name."""
+"""Events caused by the reader itself: it compiles its own code; numpy imports parts of itself, which are checked by name."""
 IMPORTED = (
     "numpy",
     "torch_compat",
@@ -43,11 +43,11 @@ IMPORTED = (
 
 
 class Outside(BaseException):
-    """Something got outside. No ``except`` of the reader may catch it."""
+    """Something broke out. No ``except`` of the reader catches it."""
 
 
 def bounds(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The first address that an array can touch, and the one behind the last."""
+    """The first address that an array can touch, and the address after the last."""
     low = high = array.__array_interface__["data"][0]
     if not array.size:
         return low, low
@@ -64,7 +64,7 @@ def _memory(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     base: Any = array
     while isinstance(base, np.ndarray) and base.base is not None:
         if not isinstance(base.base, np.ndarray):  # bytes, a bytearray, a mapped file
-            if base.base.__class__.__name__ == "DummyArray":  # of numpy's as_strided, which keeps the array that it is a view of
+            if base.base.__class__.__name__ == "DummyArray":  # numpy's as_strided, which keeps a reference to the original array
                 base = base.base.base
                 continue
             whole = np.frombuffer(base.base, np.uint8)
@@ -76,7 +76,7 @@ def _memory(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 def inside(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array lies within the memory of its owner, and holds no references to Python objects."""
+    """Whether an array lies within the memory of its owner and holds no references to Python objects."""
     if array.dtype.hasobject:
         return False
     low, high = bounds(array)
@@ -87,7 +87,7 @@ def inside(array: np.ndarray[Any, Any]) -> bool:
 
 
 def watch() -> Callable[[], None]:
-    """Look at every tensor that is made in this process, until what is returned is called."""
+    """Check every tensor created in this process until the returned function is called."""
     real = Tensor.__init__
 
     def made(self: Tensor, *args: Any, **keywords: Any) -> None:
@@ -103,10 +103,10 @@ def watch() -> Callable[[], None]:
 
 
 def check_value(value: Any, depth: int = 0, seen: set[int] | None = None) -> None:
-    """A value that a program gives is one of a program.
+    """Check that a value returned by a program is valid for a program.
 
     Raises:
-        Outside: it is something else.
+        Outside: it is not.
     """
     seen = set() if seen is None else seen
     if value.__class__ in PLAIN or id(value) in seen or depth > 200:
@@ -131,7 +131,7 @@ def check_value(value: Any, depth: int = 0, seen: set[int] | None = None) -> Non
 
 
 class Audit:
-    """What Python's audit hooks hear while a program runs."""
+    """The audit events raised while a program runs."""
 
     def __init__(self) -> None:
         self.on = False
@@ -144,11 +144,11 @@ class Audit:
         if event == "import" and str(args[0]).split(".")[0].startswith(IMPORTED):
             return
         if event == "open" and (str(args[0]) == "/proc/self/statm" or str(args[0]).startswith("<")):
-            return  # the reader looks at its own memory; Python looks for the source of what it cannot compile, by our name for it
+            return  # the reader reads its own memory; Python looks for the source of code that it cannot compile, under our name for it
         if event not in HARMLESS or event == "import":
             self.heard.append(f"{event} {args!r:.200}")
 
 
 def audited() -> Audit:
-    """An ear for this process; it cannot be taken off again."""
+    """Install an audit hook in this process; it cannot be removed."""
     return Audit()

@@ -1,8 +1,8 @@
-"""Programs of an attacker who knows Python, numpy and this reader: generated, each by its seed and number.
+"""Programs of an attacker who knows Python, numpy and this reader, generated from a seed and a number.
 
-Two kinds, mixed in one source: sentences of the language that ask for Python (names, attributes, dunders, formats, defaults, annotations,
-class bodies, constants, shadowing, recursion), and calls of every operator with the arguments that break what does not count
-exactly (giant sizes, sizes whose products wrap around, negative strides, views of views that are written to).
+Two kinds, mixed in one source: statements that try to reach Python (names, attributes, dunders, formats, defaults, annotations, class
+bodies, constants, shadowing, recursion), and calls of every operator with arguments that break inexact arithmetic (giant sizes, sizes
+whose products overflow, negative strides, views of views that are written to).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Program(NamedTuple):
 
 @lru_cache(maxsize=1)
 def operators() -> list[tuple[str, list[str], list[tuple[str, str]]]]:
-    """Every operator that the reader has: name, annotations of its arguments by position, and names and annotations of its keywords."""
+    """Every operator of the reader: name, annotations of its positional arguments, and names and annotations of its keyword arguments."""
     registry.known()
     results = []
     for name, kinds in sorted(registration.registered.items()):
@@ -91,7 +91,7 @@ class Writer:
         self.lines: list[str] = []
         self.variables = ["self.w"]
         self.views = self.random.random() < 0.25  # views of views, and writes to them
-        self.calls = self.random.random() < 0.7  # nothing but calls of operators: a sentence that is none ends the whole program
+        self.calls = self.random.random() < 0.7  # only calls of operators: an invalid statement ends the whole program
 
     # ------------------------------------------------------------------------------------------------ arguments
 
@@ -128,7 +128,7 @@ class Writer:
         return self.expression(depth + 1)
 
     def typed(self, annotation: str) -> str:
-        """An argument that an operator can do something with, mostly."""
+        """An argument that is mostly valid for the operator."""
         r = self.random.random()
         if r < 0.08:
             return self.value()
@@ -168,7 +168,7 @@ class Writer:
         return "[" + ", ".join(self.small() for _ in range(count)) + "]"
 
     def view(self) -> str:
-        """A view of something that is there, most of the time a possible one: what is written to it goes far from here."""
+        """A view of an existing tensor, mostly a valid one: later writes to it reach far."""
         t, n = self.random.choice(self.variables + TENSORS[:6]), self.random.randrange(1, 4)
         return self.random.choice([
             f"torch.as_strided({t}, {self.smalls(n)}, {self.smalls(n)}, {self.small()})", f"torch.as_strided({t}, {self.smalls(n)}, {self.smalls(n)})",
@@ -277,6 +277,6 @@ class Writer:
 
 
 def generated(seed: int, number: int) -> Program:
-    """The program of a seed and a number, always the same."""
+    """The program for a seed and a number, always the same."""
     writer = Writer(seed, number)
     return Program(number, writer.source(), number % 4 == 0)

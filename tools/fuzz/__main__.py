@@ -1,4 +1,4 @@
-"""Fuzz inspect, load_state, and load with calls, for so many minutes; the record of what has run is appended to.
+"""Fuzz inspect, load_state, and load with calls, for the given time; runs are appended to the record.
 
     python -m tools.fuzz --minutes 10
     python -m tools.fuzz --seed 7 --target call --count 5000
@@ -6,8 +6,8 @@
     python -m tools.fuzz --open FILE --like torch-2.13.0/div.pt --target call
     python -m tools.fuzz --record
 
-Exit status: 0 nothing happened that must not; 1 something did, and each find is told; 4 a part could not run: guided fuzzing needs atheris,
-the dependency group ``fuzz``. ``--only`` does one case again, ``--open`` a file. ``--record`` says what has run, in all and since the code last changed.
+Exit status: 0 no finds; 1 finds; each is printed; 4 a part could not run: guided fuzzing needs atheris, the dependency group ``fuzz``.
+``--only`` reruns one case, ``--open`` opens a file. ``--record`` prints the recorded runs, in total and since the last change of the code.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from torch_compat.fingerprint import code_fingerprint
 ROOT = Path(__file__).parents[2]
 RECORD = Path(__file__).with_name("record.jsonl")
 KEEP = ROOT / "build" / "fuzz"
-SHARES = {"inspect": 0.4, "state": 0.2, "call": 0.25, "exported": 0.15}  # of the time, where no target is told
+SHARES = {"inspect": 0.4, "state": 0.2, "call": 0.25, "exported": 0.15}  # of the time, if no target is given
 WAYS = {"seeded": 0.7, "guided": 0.3}
 LONGEST = 60 * 24 * 365.0  # minutes
 UNAVAILABLE = 4
 
 
 def fingerprint() -> str:
-    """Of all code that reads an archive: of the runtime, of inspect, and of all that they import."""
+    """A fingerprint of all code that reads an archive: the runtime, inspect, and everything they import."""
     return "-".join(code_fingerprint(package)[:12] for package in ("inspection", "runtime", "state"))
 
 
 def commit() -> str:
-    """The commit that is checked out, with a plus where the tree differs from it."""
+    """The checked-out commit, with a plus sign if the tree has changes."""
     git = ["git", "-C", str(ROOT)]
     name = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     watched = ["harness", "tools", f":(exclude){RECORD.relative_to(ROOT).as_posix()}"]
@@ -53,7 +53,7 @@ def commit() -> str:
 
 
 def recorded() -> list[dict[str, Any]]:
-    """The runs that are recorded."""
+    """The recorded runs."""
     return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()] if RECORD.exists() else []
 
 
@@ -68,7 +68,7 @@ def record(way: str, seed: int, target: str, tally: Tally, seconds: float) -> No
 
 
 def told() -> str:
-    """What has run, in words."""
+    """The recorded runs, as text."""
     runs, now = recorded(), fingerprint()
     lines = []
     for words, chosen in (("in all", runs), ("with this code", [entry for entry in runs if entry["code"] == now])):
@@ -84,7 +84,7 @@ def told() -> str:
 
 
 def opened(path: Path, like: str) -> Fault:
-    """A file as a case: its calls are those of an archive of the corpus."""
+    """A file as a case, with the calls of an archive of the corpus."""
     return Fault(0, "file", str(path), sample_of(ROOT / "fixtures" / like), path.read_bytes(), resealed=True)
 
 
@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def alone(fault: Fault, target: str, keep: Path) -> int:
-    """Do one case in a child, and keep its file."""
+    """Run one case in a child, and keep its file."""
     keep.mkdir(parents=True, exist_ok=True)
     (keep / f"only_{fault.number}_{fault.sample.path.name}").write_bytes(fault.data)
     tally = survive(lambda _: fault, target, [0])
@@ -143,9 +143,9 @@ def alone(fault: Fault, target: str, keep: Path) -> int:
 
 
 def campaign(way: str, seed: int, target: str, seconds: float, count: int | None, keep: Path) -> int:
-    """Run one way of fuzzing one target, record and tell it; the number of finds."""
+    """Fuzz one target in one way, record and report the run; returns the number of finds."""
 
-    def tell(find: Find) -> None:  # at once: a long run need not come to its end
+    def tell(find: Find) -> None:  # immediately: a long run may be interrupted
         sys.stderr.write(f"seed {seed}, {target} {find.number}: {find.outcome}: {find.said}\n")
 
     tally, began = Tally(), time.monotonic()
@@ -154,7 +154,7 @@ def campaign(way: str, seed: int, target: str, seconds: float, count: int | None
             run_guided(seed, target, tally, until=began + seconds, keep=keep, tell=tell)
         else:
             run(seed, target, tally, count=count, until=began + seconds, keep=keep, tell=tell)
-    finally:  # an interrupted run has run, too
+    finally:  # an interrupted run counts, too
         taken = time.monotonic() - began
         record(way, seed, target, tally, taken)
     print(
@@ -165,5 +165,5 @@ def campaign(way: str, seed: int, target: str, seconds: float, count: int | None
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what has run is recorded
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the run is recorded
     sys.exit(main())

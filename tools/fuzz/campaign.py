@@ -1,8 +1,8 @@
-"""Runs many cases in child processes, and survives whatever becomes of them.
+"""Runs many cases in child processes, and survives their crashes.
 
-A child is a fork of this process, which has imported and read everything that cases have in common (:func:`prepare`), and opens no case itself.
-A child does up to a thousand cases, each with guard pages around every array, and tells of each as it ends. Of a child that dies or stands still the
-case is known, therefore, and the next child goes on behind it.
+A child is a fork of this process, which has imported and read everything that the cases share (:func:`prepare`), and opens no case itself.
+A child runs up to a thousand cases, each with guard pages around every array, and reports each result. If a child dies or hangs, the case
+is known, and the next child continues after it.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 __all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "prepare", "run", "run_chunk", "survive"]
 
 CHUNK = 1000
-WARMING = 400  # cases that are made, and not opened, before any is done
+WARMING = 400  # cases that are generated but not opened before the first one runs
 NOISE = "NOISE"  # something was written to stderr
-# A child that does the same case for so many seconds of processor time, or of the clock, is killed. Its own limits are lower, and end a case
-# wherever Python looks for signals; a busy machine may let it wait for minutes.
+# A child that runs the same case for so many seconds of processor time, or of wall-clock time, is killed. Its own limits are lower; they
+# end a case wherever Python checks for signals. On a busy machine, a child may wait for minutes.
 BUSY = 90
 STANDSTILL = 1200
 TICKS = os.sysconf("SC_CLK_TCK")
-ROOM = 4 << 30  # bytes of address space beyond what the parent has
+ROOM = 4 << 30  # bytes of address space in addition to that of the parent
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # where files are written and read a million times
 
 
 @dataclass(frozen=True)
 class Find:
-    """What must not be: one of ``tools.faults.judge.BAD``, or noise."""
+    """A forbidden result: one of ``tools.faults.judge.BAD``, or noise."""
 
     number: int
     outcome: str
@@ -67,7 +67,7 @@ class Find:
 
 @dataclass
 class Tally:
-    """What became of cases. ``guarded`` counts the arrays that had guard pages."""
+    """Results of cases. ``guarded`` counts the arrays with guard pages."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     guarded: int = 0
@@ -75,28 +75,28 @@ class Tally:
 
     @property
     def count(self) -> int:
-        """How many cases there were."""
+        """The number of cases."""
         return sum(self.outcomes.values())
 
     def add(self, other: Tally) -> None:
-        """Take in another part."""
+        """Add the results of another part."""
         self.outcomes += other.outcomes
         self.guarded += other.guarded
         self.finds += other.finds
 
 
 class Board:
-    """Where a child says when it began with a case, by the clock and by its processor time: memory that both share."""
+    """The start of a child's current case, in wall-clock and processor time, in shared memory."""
 
     def __init__(self) -> None:
-        self._memory = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # written as a whole, as struct.pack_into does not
+        self._memory = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # written atomically, unlike with struct.pack_into
 
     def begin(self) -> None:
-        """Begin with a case."""
+        """Record the start of a case."""
         self._memory[0], self._memory[1] = time.monotonic(), time.process_time()
 
     def overdue(self, child: int) -> str:
-        """Why a child has to be killed; empty where it has not."""
+        """Why a child has to be killed; empty if it has not."""
         if time.monotonic() - self._memory[0] > STANDSTILL:
             return f"did not end within {STANDSTILL} s"
         times = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
@@ -105,14 +105,14 @@ class Board:
 
 
 def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Do cases in this process, each told as it ends."""
+    """Run cases in this process and report each result."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name, guarded() as guard:
         for number in numbers:
             board.begin()
             before, product = os.fstat(2).st_size, guard.made
             guard.seed(number)
             result = judge(job(number), Path(name), target)
-            gc.collect(0)  # what was read is freed here, and not in a later case
+            gc.collect(0)  # free what was read now, not in a later case
             outcome, message = result.outcome, result.said
             damage = guard.damage()
             if damage and outcome not in BAD:
@@ -126,7 +126,7 @@ def _child(job: Job, target: str, numbers: list[int], board: Board, pipe: int, n
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(noise, 2)
     sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(place, "w", closefd=False), write_through=True) for place in (1, 2))
-    vars(prim)["sys"] = SimpleNamespace(stderr=sys.stdout)  # programs may print, there; nobody else may
+    vars(prim)["sys"] = SimpleNamespace(stderr=sys.stdout)  # programs may print there; other code may not
     faulthandler.disable()
     warnings.simplefilter("always")
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * mmap.PAGESIZE
@@ -141,10 +141,10 @@ def _write(pipe: int, line: bytes) -> None:
 
 
 def survive(job: Job, target: str, numbers: list[int]) -> Tally:
-    """Do cases in children; one that kills a child, or stands still, is a find like any other.
+    """Run cases in children; a case that kills or hangs a child is a find like any other.
 
     Parameters:
-        job: makes the case of a number.
+        job: creates the case with a number.
     """
     tally = Tally()
     while numbers:
@@ -164,7 +164,7 @@ def survive(job: Job, target: str, numbers: list[int]) -> Tally:
 
 
 def _one_child(job: Job, target: str, numbers: list[int]) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-    """What a child told of the first cases, and how it ended in the next one; None where it did all."""
+    """The results that a child reported, and how it ended in the next case; None if it ran all cases."""
     board = Board()
     board.begin()
     inner, outer = os.pipe()
@@ -197,7 +197,7 @@ def _one_child(job: Job, target: str, numbers: list[int]) -> tuple[list[dict[str
 
 
 def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, str]:
-    """All that a child says until it ends, and why it had to be killed."""
+    """The output of a child until it ends, and why it had to be killed."""
     told, killed = bytearray(), ""
     while True:
         ready, _, _ = select.select([pipe], [], [], 1.0)
@@ -213,25 +213,25 @@ def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, str]:
 
 
 def prepare(target: str) -> None:
-    """Do once, here, what every child would do again: read the undamaged archives, and fill the caches of what makes cases."""
+    """Do in the parent what every child would repeat: read the undamaged archives, and fill the caches for generating cases."""
     with contextlib.redirect_stderr(io.StringIO()):  # programs may print
         for path in (path for group in seeds(target) for path in group):
             know(sample_of(path), target)
     for number in range(WARMING):
         case(0, target, number)
     gc.collect()
-    gc.freeze()  # what this process has is not searched in children, which would copy it
+    gc.freeze()  # exclude existing objects from garbage collection in children, which would copy them
 
 
 def run(
     seed: int, target: str, tally: Tally, *, count: int | None, until: float, keep: Path, tell: Callable[[Find], None]
 ) -> None:
-    """Do cases from number 0 on: so many, or until a moment of ``time.monotonic``; the files of finds go to a folder.
+    """Run cases from number 0 on: a given number, or until a time of ``time.monotonic``; the files of finds go to a folder.
 
-    A find is done again, alone in a child; where it does not come again, it says so.
+    A find is rerun alone in a child; if it does not recur, it is marked.
 
     Parameters:
-        tally: gets what became of them, chunk by chunk.
+        tally: receives the results, chunk by chunk.
     """
     job = partial(case, seed, target)
     prepare(target)

@@ -1,4 +1,4 @@
-"""The cases of the fuzzer: each is told by its seed, its target and its number, and always has the same bytes."""
+"""The cases of the fuzzer: each is identified by seed, target and number, and always has the same bytes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["TARGETS", "case", "seeds"]
 
 TARGETS = ("inspect", "state", "call", "exported")
 FAMILIES = {"inspect": None, "state": {"torch-save"}, "call": {"torchscript", "mobile", "export"}, "exported": {"export"}}
-SMALL = 6000  # bytes: several small archives are done in the time of a large one
-OF_EACH = 6  # archives of each writer, family and container
+SMALL = 6000  # bytes: several small archives run in the time of a large one
+OF_EACH = 6  # archives for each writer, family and container
 RESEALED = {
     "inspect": 0.5,
     "state": 0.75,
     "call": 0.85,
     "exported": 0.9,
-}  # what is only damaged mostly ends before there is anything to view or to run
-STRANGE = 16  # one case of so many gives a target an archive of any family
+}  # merely damaged archives mostly fail before anything is viewed or run
+STRANGE = 16  # one in this many cases gives a target an archive of any family
 
 
 @lru_cache(4)
 def seeds(target: str = "inspect") -> list[list[Path]]:
-    """Small archives of all releases, by family and container, of those families that a target reads."""
+    """Small archives of all releases, by family and container, of the families that a target reads."""
     wanted = FAMILIES[target]
     groups = []
     for paths in samples():
@@ -45,7 +45,7 @@ def seeds(target: str = "inspect") -> list[list[Path]]:
 
 
 def _chosen(paths: list[Path]) -> list[Path]:
-    """The smallest, and some that are spread over the other small ones."""
+    """The smallest archive, and some others spread over the small ones."""
     sized = sorted((path.stat().st_size, path) for path in paths)
     small = [path for size, path in sized if size <= SMALL] or [sized[0][1]]
     return small[:: max(1, len(small) // OF_EACH)]

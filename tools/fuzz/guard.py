@@ -1,12 +1,12 @@
-"""A debug allocator: the memory of every NumPy array ends, or starts, at a page that may not be touched.
+"""A debug allocator: the memory of every NumPy array ends, or starts, at an inaccessible page.
 
-numpy lets a process choose who allocates the data of its arrays (NEP 49). Here each array gets memory of its own between two pages without
-any permission: one element behind the end, or before the start, ends the process with SIGSEGV at the instruction that touches it. Which of
-both sides is exact is drawn for each array, always the same after :meth:`Guard.seed`. On the other side there is room up to the end of a page;
-it is filled with a pattern, and whoever frees the memory looks whether the pattern is still there.
+numpy lets a process choose the allocator for array data (NEP 49). Here each array gets its own memory between two inaccessible pages: an
+access one element past the end, or before the start, ends the process with SIGSEGV at that instruction. Which side is exact is random for
+each array, but reproducible after :meth:`Guard.seed`. On the other side, the space up to the end of a page is filled with a pattern, which
+is checked when the memory is freed.
 
 Arrays over the bytes of an archive (``arrays.elements``, ``arrays.view`` of bytes) own no memory. While the guard is on, these two functions
-copy the bytes first, so that the next record of the archive is not the neighbour of a view.
+copy the bytes first, so that the next record of the archive is not adjacent to a view.
 
 The allocator is ``guard.c``, compiled at the first use; it needs Linux, pages of 4 KiB and a C compiler.
 """
@@ -42,7 +42,7 @@ SET_HANDLER = (
 
 
 class _Handler(ctypes.Structure):
-    """PyDataMem_Handler of numpy's ndarraytypes.h."""
+    """PyDataMem_Handler in numpy's ndarraytypes.h."""
 
     _fields_ = [
         ("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), *((name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")),
@@ -50,14 +50,14 @@ class _Handler(ctypes.Structure):
 
 
 def lacking() -> str:
-    """What this machine lacks for guard pages; empty where it lacks nothing."""
+    """What this machine lacks for guard pages; empty if nothing is missing."""
     if not sys.platform.startswith("linux") or mmap.PAGESIZE != 4096:
         return "guard pages need Linux with pages of 4 KiB"
     return "" if shutil.which("cc") else "guard pages need a C compiler named cc"
 
 
 class Guard:
-    """The allocator of this process. There is one: numpy may free memory that it gave out at any later time."""
+    """The allocator of this process. There is only one: numpy may free its memory at any later time."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(str(_built()))
@@ -77,29 +77,29 @@ class Guard:
 
     @property
     def made(self) -> int:
-        """How many arrays were allocated between guard pages."""
+        """The number of arrays allocated between guard pages."""
         return self._made.value
 
     def seed(self, number: int) -> None:
-        """Draw the sides that are exact from here on as after any other call with this number."""
+        """Choose the exact sides from here on, reproducibly for this number."""
         self._library.guard_seed(ctypes.c_uint64(number))
 
     def damage(self) -> str:
-        """What was found beside arrays that were freed since this was asked last; empty where nothing was."""
+        """Damage found next to freed arrays since the last call; empty if there is none."""
         count, self._damaged.value = self._damaged.value, 0
         return f"{count} times somebody wrote beside an array, the last time of {self._size.value} bytes" if count else ""
 
     def on(self) -> None:
-        """From now on every array of this thread is guarded."""
+        """Guard every new array of this thread."""
         self._before = _set_handler(self._capsule)
 
     def off(self) -> None:
-        """From now on no new array is guarded; those that live stay so."""
+        """Stop guarding new arrays; existing ones stay guarded."""
         _set_handler(self._before)
 
 
 def _built() -> Path:
-    """The compiled allocator, made once for each text of it and each user."""
+    """The compiled allocator, built once for each version of its source and each user."""
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"torch-compat-guard-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -117,7 +117,7 @@ _guard = functools.lru_cache(1)(Guard)
 
 
 def _set_handler(capsule: Any) -> Any:
-    """Make numpy allocate by another handler, and give the one before."""
+    """Set numpy's allocation handler, and return the previous one."""
     core = sys.modules.get("numpy._core.multiarray") or sys.modules["numpy.core.multiarray"]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -130,7 +130,7 @@ def _set_handler(capsule: Any) -> Any:
 
 @contextlib.contextmanager
 def guarded() -> Iterator[Guard]:
-    """Guard every array that is made within, also those over the bytes of an archive."""
+    """Guard every array created within the block, including arrays over the bytes of an archive."""
     guard = _guard()
     elements, view = arrays.elements, arrays.view
 
@@ -160,7 +160,7 @@ def guarded() -> Iterator[Guard]:
 
 
 def _replace(real: Callable[..., Any], own: Callable[..., Any]) -> None:
-    """Put a function where any module of ours has another one."""
+    """Replace a function in all our modules."""
     for module in [module for name, module in sys.modules.items() if name.startswith("torch_compat")]:
         for name in [name for name, value in vars(module).items() if value is real]:
             setattr(module, name, own)

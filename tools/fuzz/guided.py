@@ -1,11 +1,11 @@
-"""Fuzzing that is guided by coverage: atheris keeps what reaches code that nothing reached before, and goes on from there.
+"""Coverage-guided fuzzing: atheris keeps inputs that reach new code, and mutates them further.
 
-As a module it is the process that does it, until so many seconds have passed or a case kills it:
+As a module, it is the fuzzing process, which runs for the given number of seconds or until a case kills it:
 
     python -m tools.fuzz.guided SEED SECONDS TARGET FOLDER
 
-An input is two bytes that tell an archive of the corpus, whose calls are made, and the bytes of a damaged one. Half of the mutations are the
-structure-aware ones of ``tools/faults/resealed.py``, the others atheris's own. ``FOLDER/corpus`` is kept from run to run.
+An input is two bytes that select an archive of the corpus, whose calls are made, and the bytes of a damaged archive. Half of the mutations
+are the structure-aware ones of ``tools/faults/resealed.py``, the others are those of atheris. ``FOLDER/corpus`` is kept between runs.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["available", "run_guided"]
 
 MOST = 1 << 14  # bytes of an input
-PATIENCE = 600  # seconds of the clock for one case
+PATIENCE = 600  # wall-clock seconds for one case
 MEGABYTES = 3072
 ENDED = {
     "crash": "CRASHED",
     "timeout": "TIME-OUT",
     "oom": "MEMORY",
-}  # files that libFuzzer leaves, and the outcome that each stands for
-STARTING = 20  # seconds that a process needs before its first case; none is started with less left
+}  # files that libFuzzer leaves, and the corresponding outcomes
+STARTING = 20  # seconds that a process needs before its first case; none is started with less time left
 ATHERIS_OWN = 0.4  # of all mutations
-UNREADABLE = (ValueError, IndexError, struct.error, zlib.error, KeyError, EOFError)  # what taking a damaged archive apart ends in
+UNREADABLE = (ValueError, IndexError, struct.error, zlib.error, KeyError, EOFError)  # errors of parsing a damaged archive
 
 
 def available() -> bool:
@@ -54,7 +54,7 @@ def available() -> bool:
 
 
 def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path, tell: Callable[[Find], None]) -> None:
-    """Fuzz until a moment of ``time.monotonic``; a case that kills the process is a find, and the next process goes on."""
+    """Fuzz until a time of ``time.monotonic``; a case that kills the process is a find, and the next process continues."""
     from tools.fuzz.campaign import Find  # noqa: PLC0415 - the other process must not import the package so early
 
     folder = keep / "guided" / target

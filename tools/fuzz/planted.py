@@ -1,4 +1,4 @@
-"""Defects planted in a copy of the package, to see that the fuzzer finds each, and after how many cases.
+"""Defects planted in a copy of the package, to check that the fuzzer finds each one, and after how many cases.
 
 python -m tools.fuzz.planted                 # all, with the number of cases that each took
 python -m tools.fuzz.planted "memo"          # one
@@ -24,14 +24,14 @@ STEP = 500
 
 
 class Plant(NamedTuple):
-    """A defect: what is replaced in which file, the target that meets it, and the number of cases within which it has to be found."""
+    """A defect: the replacement in a file, the target that is affected, and the number of cases within which it has to be found."""
 
     target: str
     cases: int
     changes: tuple[tuple[str, str, str], ...]
 
 
-# numpy would refuse such a view itself, so memory that is told to be one element longer is what a view is made of.
+# numpy would reject such a view itself, so the memory is declared one element longer
 LONGER = """def _longer(memory: Any, end: int) -> Any:
     import ctypes
 
@@ -69,7 +69,7 @@ PLANTS = {
 
 
 class Found(NamedTuple):
-    """The first case that found a defect, or none of so many; what was said of it."""
+    """The first case that found a defect, or the number of cases without a find; and the message."""
 
     number: int | None
     cases: int
@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 
 def copied(folder: Path, changes: tuple[tuple[str, str, str], ...]) -> Path:
-    """A copy of the package with these changes; the folder to import it from."""
+    """A copy of the package with these changes; returns the folder to import it from."""
     source = folder / "harness"
     shutil.copytree(ROOT / "harness" / "torch_compat", source / "torch_compat", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("fixtures", "policies"):
@@ -95,7 +95,7 @@ def look_for(target: str, cases: int, changes: tuple[tuple[str, str, str], ...])
     with tempfile.TemporaryDirectory() as name:
         source = copied(Path(name), changes)
         environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
-        environment.pop(VERIFY_OFFSETS, None)  # some archives are only sound without it
+        environment.pop(VERIFY_OFFSETS, None)  # some archives are only sound without the defect
         command = [sys.executable, "-m", "tools.fuzz.planted", "--in", str(source), target, str(cases)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=name)
         assert done.returncode == 0, done.stderr
@@ -103,7 +103,7 @@ def look_for(target: str, cases: int, changes: tuple[tuple[str, str, str], ...])
 
 
 def _inside(source: str, target: str, cases: int) -> Found:
-    """In the process that imports the copy."""
+    """Runs in the process that imports the copy."""
     import torch_compat  # noqa: PLC0415 - the copy, in this process alone
     from tools.fuzz.campaign import prepare, survive  # noqa: PLC0415
     from tools.fuzz.cases import case  # noqa: PLC0415

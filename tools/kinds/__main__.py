@@ -1,9 +1,9 @@
-"""``python -m tools.kinds [--release 2.15.0 ...] [--into FOLDER | --releases]``: whether the calls that `inspect` names load real checkpoints.
+"""``python -m tools.kinds [--release 2.15.0 ...] [--into FOLDER | --releases]``: check the calls of `inspect` with real checkpoints.
 
-Beside each release of packages.toml, real libraries are installed into an environment of their own, and write checkpoints (write.py).
-Each file is inspected. In each release, every call that the answer names must load it, and where the answer names none, or none with
-``weights_only=True``, loading must fail, with the name that the answer gives as the reason. A call whose needs this environment does not
-meet (another numpy; classes of another version of the library that wrote the file) is counted and not made.
+For each release in packages.toml, real libraries are installed into a separate environment, and write checkpoints (write.py). Each file is
+inspected. In each release, every call named in the answer must load it. If the answer names no call, or none with ``weights_only=True``,
+loading must fail, and the error must contain the name that the answer gives as the reason. A call whose requirements this environment does
+not meet (another numpy; classes of another version of the library that wrote the file) is counted but not made.
 
 Exit status 1 if an answer is wrong, 4 if no release is built here.
 """
@@ -49,14 +49,14 @@ SPECIFIED = re.compile(r"(?P<name>[A-Za-z0-9._-]+?)(?P<sign>>=|<|)(?P<version>[0
 
 
 class Beside(NamedTuple):
-    """A release with the libraries beside it."""
+    """A release with additional libraries installed."""
 
     release: str
     python: Path
     versions: dict[str, tuple[int, ...]]
 
     def meets(self, need: str) -> bool:
-        """Whether a requirement as `inspect` writes it, such as ``numpy>=2``, holds here."""
+        """Whether a requirement in the form used by `inspect`, such as ``numpy>=2``, is met here."""
         match = SPECIFIED.match(need)
         here = self.versions.get(match["name"].lower().replace("_", "-")) if match else None
         if match is None or here is None:
@@ -66,7 +66,7 @@ class Beside(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call, and whether it is to load the file; where it is not, a text that its error has to hold."""
+    """A call, and whether it should load the file; if not, a text that its error has to contain."""
 
     path: str
     code: str
@@ -75,7 +75,7 @@ class Call(NamedTuple):
 
 
 def environment(release: str, into: Path) -> Beside:
-    """Install the libraries beside a release. Needs uv and the package index."""
+    """Install the libraries for a release. Needs uv and the package index."""
     python = into / f"torch-{release}" / "bin" / "python"
     reader = Environments().get(release)
     assert reader is not None, release
@@ -95,7 +95,7 @@ def environment(release: str, into: Path) -> Beside:
 
 
 def calls(row: dict[str, Any], release: str) -> Iterator[tuple[Call, list[dict[str, Any]]]]:
-    """The calls to be made of a file in a release, each with what it needs."""
+    """The calls for a file in a release, each with its requirements."""
     ways = [way for way in row["how_to_load"] if any(within(release, span) for span in way["releases"])]
     for way in ways:
         yield Call(row["path"], way["code"], loads=True), way["needs"]
@@ -109,12 +109,12 @@ def calls(row: dict[str, Any], release: str) -> Iterator[tuple[Call, list[dict[s
 
 
 def within(release: str, span: dict[str, str]) -> bool:
-    """Whether a release lies in a span."""
+    """Whether a release is in a range."""
     return Release(span["from"]) <= Release(release) <= Release(span["to"])
 
 
 def met(needs: list[dict[str, Any]], writer: Beside, here: Beside) -> bool:
-    """Whether what a call needs is here; classes of a library need the version that the writer had."""
+    """Whether the requirements of a call are met; for classes of a library, the version has to be that of the writer."""
     for need in needs:
         package = need["package"]
         if package is None or package == "numpy":
@@ -128,7 +128,7 @@ def met(needs: list[dict[str, Any]], writer: Beside, here: Beside) -> bool:
 
 
 def wrong(call: Call, text: str) -> str | None:
-    """What is wrong with an answer, in words."""
+    """The error in an answer, in words."""
     if call.loads and text:
         return f"does not load it: {text[:300]}"
     if not call.loads and not text:
@@ -153,7 +153,7 @@ def main() -> int:
 
 
 def followed(releases: list[str], into: Path) -> int:
-    """Write, inspect and load; the exit status."""
+    """Write, inspect and load; return the exit status."""
     built = [release for release in releases if Environments().get(release) is not None]
     for release in sorted(set(releases) - set(built)):
         print(f"torch-{release} is not built here: torch-compat readers build torch-{release}")
@@ -174,7 +174,7 @@ def followed(releases: list[str], into: Path) -> int:
 
 
 def write(writer: Beside, folder: Path) -> None:
-    """Let a release write every kind that it can."""
+    """Let a release write every kind that it supports."""
     kinds = [kind for kind in KINDS if kind not in STATED["release"][writer.release].get("without", ())]
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -186,7 +186,7 @@ def write(writer: Beside, folder: Path) -> None:
 
 
 def follow(rows: list[dict[str, Any]], writer: Beside, here: Beside, count: Counter[str]) -> None:
-    """Make the calls of the files of one writer in one release; print what is wrong."""
+    """Make the calls for the files of one writer in one release; print errors."""
     results = []
     for row in rows:
         for call, needs in calls(row, here.release):

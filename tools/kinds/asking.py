@@ -1,4 +1,4 @@
-"""Asking a release to load files: each call in a process of its own (call.py)."""
+"""Load files with a release: each call in a separate process (call.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def answers(python: Path, calls: Iterable[tuple[str, str]]) -> list[str]:
-    """What a release says to each call: nothing where it loads the file, else its error.
+    """The result of each call in a release: empty if it loads the file, otherwise its error.
 
     Parameters:
         python: its Python.

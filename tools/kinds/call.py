@@ -1,4 +1,4 @@
-"""Make calls that load files, each in a process of its own. Runs inside a release, of any Python since 3.6: ``call.py CALLS ANSWERS``, both JSON."""
+"""Run calls that load files, each in a separate process. Runs inside a release, with Python 3.6 or newer: ``call.py CALLS ANSWERS``, both JSON."""
 
 from __future__ import print_function
 
@@ -13,7 +13,7 @@ import torch  # once, for all calls
 
 
 def answer(path, code):
-    """Nothing where the call loads the file, else its error."""
+    """Return an empty text if the call loads the file, otherwise its error."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
@@ -23,7 +23,7 @@ def answer(path, code):
         try:
             exec(code, {"__name__": "__main__", "PATH": path, "torch": torch})
             encoder = ""
-        except BaseException as error:  # whatever it is, it is what a user would see
+        except BaseException as error:  # any error, as a user would see it
             encoder = "%s: %s" % (type(error).__name__, error)
         os.write(writing, encoder.encode("utf-8", "replace")[:60000])
         os._exit(0)

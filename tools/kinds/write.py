@@ -1,4 +1,4 @@
-"""Write checkpoints as people have them, each kind with the library that makes it. Runs inside a release: ``write.py FOLDER KIND...``."""
+"""Write typical user checkpoints, each kind with its own library. Runs inside a release: ``write.py FOLDER KIND...``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUT = pathlib.Path(sys.argv[1])
 
 
 def place(*names: str) -> str:
-    """The path of a file or of a folder, whose parents are there."""
+    """The path of a file or a folder; creates its parents."""
     path = OUT.joinpath(*names)
     path.parent.mkdir(parents=True, exist_ok=True)
     return str(path)
@@ -58,7 +58,7 @@ def lightning() -> None:
 
 
 def transformers() -> None:
-    """A model whole and in shards, a whole module, and the folder of a Trainer."""
+    """A complete and a sharded model, a whole module, and the folder of a Trainer."""
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 30}
@@ -86,7 +86,7 @@ def transformers() -> None:
 
 
 def accelerate() -> None:
-    """The state that Accelerator saves."""
+    """The state saved by Accelerator."""
     from accelerate import Accelerator
 
     accelerator = Accelerator(cpu=True)
@@ -104,7 +104,7 @@ def accelerate() -> None:
 
 
 def torchvision() -> None:
-    """Models as states, whole, with transforms, and scripted with operators of torchvision."""
+    """Models as states, as whole modules, with transforms, and scripted with operators of torchvision."""
     import torchvision as tv
 
     model = tv.models.resnet18()
@@ -118,7 +118,7 @@ def torchvision() -> None:
 
 
 def own() -> None:
-    """A whole module of the user's own, and what people put beside it."""
+    """A whole user-defined module, and typical additional data."""
     import own_model
 
     model = own_model.Net()
@@ -142,7 +142,7 @@ def distributed() -> None:
 
 
 def fsdp() -> None:
-    """States of FSDP and a DTensor; they are written by a group of one process and loaded without one."""
+    """States of FSDP and a DTensor; they are written by a process group of size one and loaded without one."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FullyShardedDataParallel, StateDictType
@@ -161,7 +161,7 @@ def fsdp() -> None:
 
 
 def omegaconf() -> None:
-    """A configuration beside a state."""
+    """A configuration next to a state."""
     from omegaconf import OmegaConf
 
     config = OmegaConf.create({"model": {"width": 3, "layers": [1, 2, 3]}, "lr": 0.1, "none": None})
@@ -169,7 +169,7 @@ def omegaconf() -> None:
 
 
 def numpy() -> None:
-    """Scalars, arrays and generators of the numpy that the release has."""
+    """Scalars, arrays and generators of the release's numpy."""
     arrays = {"array": np.arange(6.0), "flags": np.array([True]), "names": np.array(["a"]), "rows": np.zeros(2, [("a", "i4")])}
     torch.save({"mean": np.float64(0.5), "count": np.int64(3), **arrays}, place("numpy", "values.pt"))
     torch.save({"best": np.float32(1.5), "state_dict": nn.Linear(1, 1).state_dict()}, place("numpy", "scalar.pt"))
@@ -177,7 +177,7 @@ def numpy() -> None:
 
 
 def plain() -> None:
-    """What Python and torch give without a library."""
+    """Data of Python and torch without another library."""
     containers = {"c": collections.Counter("aab"), "dd": collections.defaultdict(list, a=[1]), "dq": collections.deque([1])}
     values = {
         "when": datetime.datetime(2020, 1, 1),
@@ -196,7 +196,7 @@ def plain() -> None:
 
 
 def modules() -> None:
-    """Modules that torch changes: quantized, traced, with hooks, in parallel."""
+    """Modules modified by torch: quantized, traced, with hooks, in parallel."""
     model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     quantized = torch.ao.quantization.quantize_dynamic(model, {nn.Linear})
     torch.save(quantized, place("modules", "quantized.pt"))

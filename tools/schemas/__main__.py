@@ -1,8 +1,8 @@
-"""``python -m tools.schemas [--pairs N] [--typos N] [--seed N]``: our schemas against torch 2.13.0's own parser and checks.
+"""``python -m tools.schemas [--pairs N] [--typos N] [--seed N]``: compare our schema parser with torch 2.13.0's own parser and checks.
 
-Every recorded text is read by both, and printed by both; every pair of schemas that one operator has in two releases that follow each
-other is judged by both, backward and forward; and so are 100,000 generated pairs and as many texts with typing errors, unless told
-otherwise. Ends with 1 at the first disagreement, and says which. ``--list`` writes the list of what 2.13.0 cannot read, by operator.
+Both read and print every recorded text. Both judge, backward and forward, every pair of schemas of an operator in two consecutive
+releases, and 100,000 generated pairs; both read as many texts with typos (by default). Ends with 1 at the first disagreement, and prints
+it. ``--list`` writes the list of schemas that 2.13.0 cannot read, by operator.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ BATCH = 20_000
 
 
 class Disagreement(Exception):  # noqa: N818 - what it is
-    """We and 2.13.0 say different things of one text or one pair."""
+    """Our parser and 2.13.0 disagree about a text or a pair."""
 
 
 def recorded() -> tuple[Counter[str], Counter[tuple[str, str]]]:
-    """Both read every recorded text: what became of them, and how often which operator is unread by 2.13.0, with the cause."""
+    """Read every recorded text with both: the counts of the results, and of operators that 2.13.0 cannot read, with the cause."""
     texts = [text for _, text in pairs.recorded()]
     counts: Counter[str] = Counter()
     unread: Counter[tuple[str, str]] = Counter()
@@ -48,21 +48,21 @@ def recorded() -> tuple[Counter[str], Counter[tuple[str, str]]]:
 
 
 def operator(text: str) -> str:
-    """What a recorded text is of; of a method the class too."""
+    """The operator of a recorded text; for a method, including the class."""
     name, _, rest = text.partition("(")
     owner = rest.replace(",", " ").replace(")", " ").partition(" ")[0]
     return f"{owner}.{name}" if "::" not in name else name
 
 
 def listing(unread: Counter[tuple[str, str]]) -> str:
-    """The list of what 2.13.0 cannot read."""
+    """The list of schemas that 2.13.0 cannot read."""
     lines = [f"{name}\t{count}\t{cause}" for (name, cause), count in sorted(unread.items())]
     head = "# What torch 2.13.0 cannot parse of the recorded schemas: operator, how many schemas, why. Written by tools.schemas --list"
     return "\n".join([head, *lines, ""])
 
 
 def judged(wanted: Iterable[tuple[str, str]]) -> Counter[str]:
-    """Both judge pairs, as (new, old): how many in which way. What 2.13.0 cannot read is counted apart."""
+    """Judge pairs of (new, old) with both: the counts of the results. Schemas that 2.13.0 cannot read are counted separately."""
     couples = list(wanted)
     texts = sorted({text for couple in couples for text in couple})
     places = {text: at for at, text in enumerate(texts)}
@@ -88,7 +88,7 @@ def judged(wanted: Iterable[tuple[str, str]]) -> Counter[str]:
 
 
 def follow() -> Counter[str]:
-    """Pairs of releases that follow each other; a pair of texts that occurs in several of them is judged once."""
+    """Pairs in consecutive releases; a pair of texts that occurs several times is judged once."""
     counts: Counter[str] = Counter()
     different: dict[tuple[str, str], None] = {}
     for couples in pairs.consecutive().values():
@@ -98,7 +98,7 @@ def follow() -> Counter[str]:
 
 
 def made(count: int, seed: int) -> Counter[str]:
-    """Generated pairs, until so many were judged."""
+    """Generate pairs until the given number was judged."""
     counts: Counter[str] = Counter()
     number = 0
     while counts["judged"] < count:
@@ -109,7 +109,7 @@ def made(count: int, seed: int) -> Counter[str]:
 
 
 def typos(count: int, seed: int) -> Counter[str]:
-    """Texts with typing errors: both take them, or both refuse them; we say where."""
+    """Read texts with typos: both have to accept or reject each; we also report the position."""
     counts: Counter[str] = Counter()
     for batch in pairs.batches(count, BATCH):
         texts = [pairs.typo(number, seed) for number in batch]

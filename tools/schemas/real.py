@@ -1,4 +1,4 @@
-"""Schemas before torch 2.13.0 and before us: questions to both, and where they disagree."""
+"""Query torch 2.13.0 and our parser about schemas, and find disagreements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RELEASE = "2.13.0"
 SCRIPT = Path(__file__).with_name("torch_schemas.py")
 
-# What 2.13.0 says of a forward incompatibility, by a text that is in it and by our causes.
+# Our causes for the messages of 2.13.0 about forward incompatibility, by a part of the message.
 FORWARD = {
     "same number of out arguments": {"out-count"},
     "did not provide a default value": {"no-default"},
@@ -53,7 +53,7 @@ def ask(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> dict[str, Any
 
 
 def read(text: str) -> Schema | str:
-    """The schema, or why we refuse it."""
+    """The schema, or the reason why we reject it."""
     try:
         return parse(text)
     except SchemaError as error:
@@ -61,14 +61,14 @@ def read(text: str) -> Schema | str:
 
 
 def facts(ones: Sequence[Argument]) -> list[list[Any]]:
-    """What torch_schemas.py says of arguments."""
+    """The properties of arguments, as reported by torch_schemas.py."""
     return [
         [argument.name, argument.default is not None, argument.kwarg_only, argument.is_out, argument.size] for argument in ones
     ]
 
 
 def why_unread(text: str, message: str) -> str:
-    """Why 2.13.0 does not read what an earlier release printed."""
+    """Why 2.13.0 cannot read a schema printed by an earlier release."""
     if "=<default>" in text:
         return "a default that is not stated"
     if "Dict[" in text:
@@ -83,7 +83,7 @@ def why_unread(text: str, message: str) -> str:
 
 
 def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:
-    """Where the two read one text differently; None where they agree. What only an unknown custom class makes torch refuse agrees."""
+    """The difference in how both read a text, or None. If torch rejects it only because of an unknown custom class, they agree."""
     if isinstance(theirs, str):
         if isinstance(mine, str) or "custom class" in theirs:
             return None
@@ -99,7 +99,7 @@ def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:
 
 
 def pair_disagreement(new: Schema, old: Schema, theirs: Sequence[Any]) -> str | None:
-    """Where the two judge one pair differently; None where they agree, in the cause as well."""
+    """The difference in how both judge a pair; None if they agree, including the cause."""
     back, ahead = backward(new, old), forward(new, old)
     for what, mine, real in (("backward", back, theirs[0]), ("forward", ahead, theirs[1])):
         if mine.compatible is not (real is True) or (mine.reason is None) is not mine.compatible:
@@ -109,7 +109,7 @@ def pair_disagreement(new: Schema, old: Schema, theirs: Sequence[Any]) -> str | 
 
 
 def forward_cause(mine: CompatibilityResult, real: Any, reason: str) -> str | None:
-    """Where the forward causes differ; None where they do not."""
+    """The difference between the forward causes; None if there is none."""
     if mine.compatible or real == "IndexError":
         return None
     text = next(item for item in FORWARD if item in reason)

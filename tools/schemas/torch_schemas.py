@@ -1,8 +1,8 @@
-"""Runs inside torch 2.13.0: what its own parser and checks say of schemas. ``torch_schemas.py QUESTIONS ANSWERS``, two JSON files.
+"""Runs inside torch 2.13.0: results of its own parser and checks for schemas. ``torch_schemas.py QUESTIONS ANSWERS``, two JSON files.
 
-Questions are ``{"texts": [...], "pairs": [[new, old], ...]}``, pairs as places in the texts. Answers are, for each text, why it was
-refused or ``[printed, [[name, has a default, by name only, out, size], ...], the same of returns]``; for each pair
-``[backward, forward, why not forward]``, None where a text was refused, "IndexError" where a check failed so.
+Questions are ``{"texts": [...], "pairs": [[new, old], ...]}``, with pairs as indices of texts. Answers are, for each text, the reason for its
+rejection or ``[printed, [[name, has a default, by name only, out, size], ...], the same of returns]``; for each pair
+``[backward, forward, why not forward]``, None if a text was rejected, "IndexError" if a check failed with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def arguments(ones: Any) -> list[list[Any]]:
 
 
 def asked(check: Any) -> Any:
-    """The answer of a check."""
+    """The result of a check."""
     try:
         return check()
     except IndexError:

@@ -1,4 +1,4 @@
-"""Cells: what readers did with a fixture, and the outcome."""
+"""Cells: the results of readers for a fixture, and their outcome."""
 
 from __future__ import annotations
 

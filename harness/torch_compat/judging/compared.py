@@ -1,4 +1,4 @@
-"""Compare two readers: what one of them does differently from the other with the same archives, and the policy's verdict on it.
+"""Compare two readers: how one of them differs from the other with the same archives, and the policy's verdict on it.
 
 This is not a rule. A promise binds writers and readers; this module finds what changed from one reader to the next, and looks up in the
 judgements of the later one whether that breaks a promise.
@@ -51,9 +51,9 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 BREAKS: Final = Verdict.FAIL
 TIMED_OUT: Final = "timed-out"
 NO_VALUES: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden contains if the writer did not read the archive back, or its program died. Such a golden has no values to compare."""
+"""The contents of a golden whose writer did not read the archive back, or whose program died. Such a golden has no values to compare."""
 RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
-"""What is recorded for a cell whose reader computes different values than the writer, or raises elsewhere."""
+"""The record of a cell whose reader computes different values than the writer, or raises in a different place."""
 WORKED, LACKS = "worked", "lacks"
 QUOTED: Final = re.compile(r"'[^']*'")
 """The subject of a warning, such as the class whose source has changed. Warnings with one subject count as one."""
@@ -313,7 +313,7 @@ def _of_all(reader: ObservedReader) -> frozenset[tuple[str, str]]:
 
 
 def in_short(outcome: Outcome, cell: Observation) -> str:
-    """A short description of what a reader did."""
+    """A short description of a reader's result."""
     if cell.signal:
         return f"{outcome}: {cell.signal} while {'loading' if cell.stage == 'load' else 'running'}"
     return f"{outcome}: {headline(cell.errors[-1]['message'])}" if cell.errors else str(outcome)

@@ -322,7 +322,7 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             if left == "none" != stated:
                 if key != "writers" or "says" not in table:
                     return None
-                body = LAYOUT.sub("", body)  # no remaining writer of what others could not load; its readers stay
+                body = LAYOUT.sub("", body)  # no remaining writer of archives that others could not load; its readers stay
                 continue
             body = re.sub(rf'^{key} = "[^"]*"$', f'{key} = "{left}"', body, flags=re.MULTILINE)
     if "unclear" in table:

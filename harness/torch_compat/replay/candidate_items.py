@@ -50,7 +50,7 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 @dataclass(kw_only=True)
 class ReleasePair:
-    """Two releases to compare, and what is known on that day.
+    """Two releases to compare, and the facts known on that day.
 
     Attributes:
         evidence: the corpus and all records, under a policy whose calendar includes the newer release.
@@ -117,7 +117,7 @@ class Candidate(Asking, ReleasePair):
 
 
 class Programs:
-    """Writes programs that reproduce what a build does without torch-compat, into its tree."""
+    """Writes programs into a build's tree that reproduce the build's behavior without torch-compat."""
 
     def __init__(self, asked: Candidate) -> None:
         self._asked = asked

@@ -103,7 +103,7 @@ class Everywhere:
         self.environments = Environments()
 
     def jobs(self) -> list[Job]:
-        """The remaining jobs, in order: all writers, then all readers of what has been written."""
+        """The remaining jobs, in order: all writers, then all readers of the resulting archives."""
         evidence = self._gathered()
         calendar, scope = evidence.policy.calendar, evidence.policy.corpus
         written = {entry.id for entry in evidence.corpus.entries}

@@ -37,7 +37,7 @@ def ask_extension(
     paths: Sequence[Path] = (),
     call: str | None = None,
 ) -> dict[str, Any]:
-    """Load an extension in a release, and return what it did to the dispatcher (see harness/torch_compat/inside/extension.py).
+    """Load an extension in a release, and return its changes to the dispatcher (see harness/torch_compat/inside/extension.py).
 
     This runs the extension's code: isolated like that of an archive if the machine supports it, but otherwise without isolation.
     Naming an extension is a request to load it.

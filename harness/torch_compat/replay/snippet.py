@@ -1,4 +1,4 @@
-"""Write a plain Python program that does with one archive what a reader was asked to do, to reproduce a difference with torch alone.
+"""Write a plain Python program that repeats a reader's work on one archive, to reproduce a difference with torch alone.
 
 The arguments of calls are written out. A tensor is given by its bytes, its shape and its strides; storage shared between tensors is
 not preserved.
@@ -30,7 +30,7 @@ LOADS: Final = {
     "distributed": "torch.load('whole.pt', weights_only=False)",
 }
 BEFORE: Final = {"distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save(ARCHIVE, 'whole.pt')"}
-"""Statements before the one that loads the archive."""
+"""Statements before the load statement."""
 ENDIANNESS: Final = "torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.{})"
 SHOW: Final = """
 if hasattr(loaded, "named_parameters"):

@@ -64,7 +64,7 @@ class BuildTree:
 
     @property
     def fixtures(self) -> Path:
-        """The folder of what the build wrote."""
+        """The folder with the archives that the build wrote."""
         return self.path / "fixtures"
 
     @property
@@ -168,7 +168,7 @@ def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTre
     """Remove the trees of a folder that are older than ``days``; return the removed trees."""
     old = [tree for tree in trees_in(folder) if tree.age(today) > days]
     for tree in old:
-        remove(tree.path / STATE)  # first: an interrupted removal leaves nothing that looks like evidence
+        remove(tree.path / STATE)  # first, so that an interrupted removal leaves nothing that looks like evidence
         remove_environment(tree.path)
     return old
 

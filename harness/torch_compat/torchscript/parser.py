@@ -42,7 +42,7 @@ def parse(text: str, name: str = FILE) -> ast.Module:
     """The tree of a source file. Callers bound its memory beforehand with :func:`memory_needed`.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no source; together they are :data:`NO_SOURCE`.
+        SyntaxError, ValueError, RecursionError, MemoryError: it is not source; together they are :data:`NO_SOURCE`.
     """
     with warnings.catch_warnings():
         # Python's warnings quote lines of the archive's source, which are irrelevant to users and unsafe for a terminal
@@ -54,15 +54,15 @@ def parse(text: str, name: str = FILE) -> ast.Module:
                 return parse(spelled, name)
             if "default argument" not in str(error.msg):
                 raise
-            # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
+            # 1.4 writes defaults before parameters without one; each parameter is on a separate line
             return ast.parse("\n".join(map(_with_default, text.split("\n"))), name)
 
 
 def parse_expression(text: str) -> ast.expr:
-    """The tree of one expression: a type, a call, a symbolic size.
+    """Parse one expression: a type, a call, a symbolic size.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no expression, or a longer one than the bound of memory allows; together
+        SyntaxError, ValueError, RecursionError, MemoryError: it is not an expression, or is longer than the memory bound allows; together
             they are :data:`NO_SOURCE`.
     """
     if len(text) > _SHORT and memory_needed(text.encode("utf-8", "surrogatepass")) > MOST_PARSED:

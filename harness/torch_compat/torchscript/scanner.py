@@ -111,14 +111,14 @@ class Outline(NamedTuple):
 _TEXT = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+"""
 TEXT = re.compile(_TEXT, re.DOTALL)
 """A string or a comment."""
-# What stands before a mark, and the mark. Brackets without brackets, texts and comments in them are one mark, since nearly all are
-# such; a text or a comment is one, and the end is one. Nothing is looked at more than twice.
+# The text before a mark, and the mark. Brackets that contain no brackets, strings or comments are a single mark, as most brackets are
+# of this kind; so are a string, a comment, and the end. Each character is matched at most twice.
 MARK = re.compile(
     rf"""([^"'#()\[\]{{}},]*+)(\([^"'#()\[\]{{}}]*+\)|\[[^"'#()\[\]{{}}]*+\]|[()\[\]{{}},]|{_TEXT}|\Z)""",
     re.DOTALL,
 )
 NUMBER = re.compile(r"-?(?:\d+(\.\d*)?|(\.\d+))((?:e[-+]?\d+)?)(j?)\Z")
-BACKWARDS = re.compile(r"\s*(\w+)")  # a word at the end of a text, which is looked at from its end: nothing is tried twice
+BACKWARDS = re.compile(r"\s*(\w+)")  # a word at the end of a text, matched backward, so that nothing is tried twice
 WORDS = {
     "bool": "aten::Bool",
     "complex": "aten::Complex",
@@ -132,7 +132,7 @@ WORDS = {
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}, **OPTIONAL}
 DEEPEST = 10_000  # nesting of brackets; parsers fail long before this
-LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
+LONGEST_KEPT = 1 << 16  # so that a thousand of them use little memory
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
 TYPES = frozenset({"Await", "Dict", "Final", "Future", "InferredType", "List", "Optional", "RRef", "Set", "Tuple", "Union"})
@@ -157,7 +157,7 @@ TEXTS_HELD = re.compile(r"^  (\w+) : List\[str\]$", re.MULTILINE)
 TEXTS_GIVEN = re.compile(r"\b(\w+): List\[str\]")
 TEXTS_SET = re.compile(r"\b(\w+) = annotate\(List\[str\],")
 SORTED = re.compile(r"(?<![\w.])(sorted|torch\.sort)\((self\.|\(self\)\.)?(\w+)[,)]")
-"""What is sorted by name: the list of an attribute, or of a parameter or a variable."""
+"""What is sorted by name: a list in an attribute, a parameter or a variable."""
 NONE = "annotate(Tensor, None)"
 
 
@@ -185,8 +185,8 @@ def _kept(source: str) -> Called:
 def _scanned(source: str) -> Called:
     results: set[tuple[str, str, Keywords]] = set()
     spelled: set[Call] = set()
-    # Of what is open: what is called ("" where that is no operator, "def" where it is a list of parameters), the kinds of the
-    # arguments that ended, those given by name, the name of the argument that has begun, and its kind ("" while it is plain text).
+    # For each open bracket: the callee ("" if it is not an operator, "def" for a parameter list), the kinds of the complete positional
+    # arguments, the keyword arguments, the keyword of the current argument, and its kind ("" while it is plain text).
     name, kinds, word, begun = "", "", "", ""
     keywords: list[tuple[str, str]] = []
     outer: list[tuple[str, str, list[tuple[str, str]], str, str]] = []
@@ -314,7 +314,7 @@ def _is_indexed(before: str) -> bool:
 
 
 def _given(mark: str, declared: dict[str, str]) -> tuple[str, Keywords]:
-    """Kinds of the arguments in such brackets."""
+    """Kinds of the arguments inside such brackets."""
     if len(mark) == 2:
         return "", ()
     kinds = ""
@@ -335,7 +335,7 @@ def _given(mark: str, declared: dict[str, str]) -> tuple[str, Keywords]:
 
 
 def _declared(mark: str) -> dict[str, str]:
-    """Kinds of the parameters in such brackets."""
+    """Kinds of the parameters inside such brackets."""
     declared: dict[str, str] = {}
     for part in mark[1:-1].split(","):
         _declare(part.partition("=")[0], declared)
@@ -367,7 +367,7 @@ def _kind(text: str, declared: dict[str, str]) -> str:
 
 
 def scan(source: str) -> Scanned:
-    """What one file of source asks for; its calls are those of :func:`called`."""
+    """Determine the requirements of one source file; its calls are those of :func:`called`."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
@@ -375,7 +375,7 @@ def scan(source: str) -> Scanned:
 
 
 def _sorts_texts(code: str) -> bool:
-    """Whether code sorts an attribute, a parameter or a variable that is declared as ``List[str]``, or returns what it sorted as such a list."""
+    """Whether code sorts an attribute, parameter or variable declared as ``List[str]``, or returns a sorted list as one."""
     if TEXTS not in code or "sort" not in code:
         return False
     for part in OUTERMOST.split(code):
@@ -395,8 +395,8 @@ def _blank(text: re.Match[str]) -> str:
 
 
 def uses(code: str, word: str) -> set[str]:
-    """What a word is in code without texts, of :data:`USES`: a type is in an annotation, a function is called, and a class sets what
-    stands between its head and its methods.
+    """The roles (see :data:`USES`) of a word in code without strings: types are in annotations, functions are called, and a class sets names
+    between its head and its methods.
     """
     results: set[str] = set()
     at = code.find(word)

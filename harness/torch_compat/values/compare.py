@@ -245,7 +245,7 @@ def _compare_results(
 
 
 def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
-    """Where a program died and of what; what it printed does not count."""
+    """Where and why a program died; its output is ignored."""
     return tuple(ending.get(key) for key in ("stage", "signal", "exit"))
 
 
@@ -331,7 +331,7 @@ class _Walk:
         self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, content or (expected, got)))
 
     def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
-        """Record two sets of elements of one dtype, some of which have different bits."""
+        """Record two sets of elements of the same dtype, some of which have different bits."""
         content = expected.hex(), got.hex()
         self.found.append(Difference("value", where, dtype, _distance(dtype, expected, got), content))
 
@@ -396,7 +396,7 @@ class _Walk:
         """Whether the storages of both sides correspond one to one. Offsets into a storage are not compared."""
         x, y = a.get("storage"), b.get("storage")
         if x is None or y is None:
-            return True  # an empty storage has no address: nothing can be shared through it
+            return True  # an empty storage has no address, so nothing can share it
         if x in self.storages:
             return bool(self.storages[x] == y)
         if y in self.taken:

@@ -1,4 +1,4 @@
-"""Departures: where one JSON value differs from another, and what stands there instead.
+"""Departures: where one JSON value differs from another, and the value that replaces it.
 
 A reader's result that differs from the golden usually differs in a few numbers only, and these are the same for many
 writers. Recording departures costs only the size of those numbers and loses nothing: ``depart(a, departures(a, b)) == b``.

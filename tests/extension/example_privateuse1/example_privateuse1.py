@@ -1,6 +1,6 @@
 """A backend in Python: a few kernels at the dispatch key PrivateUse1, and an operator that is left to PyTorch's own decomposition.
 
-Its tensors keep their values in one of the CPU. Enough for a test, and for nothing else.
+Its tensors store their values in a CPU tensor. Suitable only for tests.
 """
 
 import torch

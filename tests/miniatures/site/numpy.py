@@ -1,4 +1,4 @@
-"""As much of numpy as the worker asks of it."""
+"""The part of numpy that the worker needs."""
 
 from __future__ import annotations
 

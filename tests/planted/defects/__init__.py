@@ -1,4 +1,4 @@
-"""Every kind of defect that is planted, in files by what is spoilt."""
+"""Every kind of planted defect, in files by the damaged data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects in what manifests and pins say of fixtures."""
+"""Defects in the statements of manifests and pins about fixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of defects, and what planting them needs."""
+"""The kinds of defects, and what planting them requires."""
 
 from __future__ import annotations
 

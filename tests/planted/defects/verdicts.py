@@ -1,4 +1,4 @@
-"""Defects in what releases did, each recorded whole, as if the release had done it: only a verdict can tell."""
+"""Defects in the behavior of releases, each recorded consistently, as if the release had shown it: only a verdict can detect them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms for machines: each is read by its schema or by an independent reader, and all of them count the same."""
+"""Machine-readable formats: each is read with its schema or by an independent reader, and all have the same counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading pages as a browser would: elements in their order, links and where they lead, tables."""
+"""Read pages like a browser: elements in order, links and their targets, tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes: every item has before and after from the records, and what a person wrote stays with its item."""
+"""Notes: every item has before and after from the records, and hand-written text stays with its item."""
 
 from __future__ import annotations
 

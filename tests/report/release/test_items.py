@@ -1,4 +1,4 @@
-"""Records of one fact are one item, with the release in which all of them agree."""
+"""Records of one fact form one item, with the release on which they all agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch published, compared with the reports: a statement without evidence, and evidence that is gone, are noticed."""
+"""PyTorch's published statements, compared with the reports: statements without evidence, and lost evidence, are detected."""
 
 from __future__ import annotations
 

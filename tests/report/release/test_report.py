@@ -1,4 +1,4 @@
-"""What begins with a release, on real evidence; and the same numbers in every form."""
+"""Everything that begins with a release, on real evidence; and the same numbers in every format."""
 
 from __future__ import annotations
 

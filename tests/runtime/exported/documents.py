@@ -1,4 +1,4 @@
-"""Exported programs, written here as releases write them: JSON and torch.save archives in a zip archive."""
+"""Exported programs, created here in the format of the releases: JSON and torch.save archives in a zip archive."""
 
 from __future__ import annotations
 

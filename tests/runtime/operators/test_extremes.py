@@ -1,8 +1,7 @@
 """Numbers whose powers, sums or products float32 and float16 cannot hold, as releases compute with them.
 
 Lives in tests/runtime/operators/ beside norms.py, distances.py, normalization.py and spreads.py of harness/torch_compat/runtime/operators/.
-Every value is what the release gave, with the kernels for AVX2 that all records are made with; each row has the releases on both sides of
-what changed.
+Every value is that of the release, with the AVX2 kernels used for all records; each row has the releases on both sides of a change.
 """
 
 from __future__ import annotations

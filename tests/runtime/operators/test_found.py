@@ -1,4 +1,4 @@
-"""What generated calls and programs found (tools/differential/__main__.py), as torch 2.13.0 answers, for machines without it."""
+"""Cases found by generated calls and programs (tools/differential/__main__.py), with torch 2.13.0's results, for machines without it."""
 
 from __future__ import annotations
 

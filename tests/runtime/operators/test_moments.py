@@ -1,4 +1,4 @@
-"""Layer norms come out the same to the last bit as in releases, where these round differently."""
+"""Layer norms are equal to the last bit to those of releases, even where these round differently."""
 
 from __future__ import annotations
 

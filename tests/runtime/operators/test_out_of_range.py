@@ -1,4 +1,4 @@
-"""Arguments outside of their range: what the releases gave for them, or refused, with every release on both sides of each change.
+"""Out-of-range arguments: results or errors of the releases, with every release on both sides of each change.
 
 The values were taken from the real releases.
 """

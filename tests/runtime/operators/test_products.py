@@ -1,4 +1,4 @@
-"""In which order products of matrices are summed: the bits of releases on a processor of Intel with ``MKL_CBWR=AVX2`` and one thread."""
+"""The summation order of matrix products: the bits of releases on an Intel processor with ``MKL_CBWR=AVX2`` and one thread."""
 
 from __future__ import annotations
 

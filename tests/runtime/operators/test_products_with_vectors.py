@@ -1,4 +1,4 @@
-"""The order in which few products with a vector are summed, as 1.6.0, 2.0.1 and 2.15.0 give them on a processor of Intel: neighbors first."""
+"""The summation order of a few products with a vector, as in 1.6.0, 2.0.1 and 2.15.0 on an Intel processor: neighbors first."""
 
 from __future__ import annotations
 

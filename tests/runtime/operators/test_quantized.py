@@ -1,4 +1,4 @@
-"""Quantized tensors: the figures are those of the releases, asked for ties, bounds, NaN and infinity."""
+"""Quantized tensors, with the results of the releases for ties, bounds, NaN and infinity."""
 
 from __future__ import annotations
 

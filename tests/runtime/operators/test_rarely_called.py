@@ -1,4 +1,4 @@
-"""Operators that few programs call, against what 2.15.0 gave, and where releases refuse or are not followed."""
+"""Rarely used operators, compared with 2.15.0, and cases where releases raise or are not followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers: the order of memory with the batch first, and the kernel that exported programs of 2.1 and 2.2 call for one layer."""
+"""Recurrent layers: the memory order with batch_first, and the kernel that exported programs of 2.1 and 2.2 call for one layer."""
 
 from __future__ import annotations
 

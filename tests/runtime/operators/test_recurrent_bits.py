@@ -1,4 +1,4 @@
-"""Recurrent cells and layers of float32, and batches that are multiplied as one matrix: the bits of releases on a processor of Intel."""
+"""float32 recurrent cells and layers, and batches multiplied as one matrix: the bits of releases on an Intel processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that releases refuse, although a result could be computed from them."""
+"""Arguments that releases reject, although a result could be computed."""
 
 from __future__ import annotations
 

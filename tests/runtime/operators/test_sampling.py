@@ -1,7 +1,7 @@
-"""Sampling at places that are NaN, infinite or far away: the figures are those of the releases.
+"""Sampling at positions that are NaN, infinite or far away, with the results of the releases.
 
-A picture was asked of 1.7.1 and 2.15.0, which agree; a volume of 1.4.0, 1.5.0, 1.7.1 and 2.15.0. In fifteen releases, 192 places of a
-picture and 288 of a volume were compared, in both dtypes, for each interpolation, each padding, and with and without aligned corners.
+Images were computed by 1.7.1 and 2.15.0, which agree; volumes by 1.4.0, 1.5.0, 1.7.1 and 2.15.0. In fifteen releases, 192 positions of an
+image and 288 of a volume were compared, in both dtypes, for each interpolation, each padding, and with and without aligned corners.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an operator makes may be as large as a number in the program says: memory is looked at before it is taken."""
+"""The result of an operator may be as large as a number in the program says: memory is checked before it is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse tensors that programs make, as 1.6.0, 1.12.1 and 2.15.0 gave them."""
+"""Sparse tensors created by programs, with the results of 1.6.0, 1.12.1 and 2.15.0."""
 
 from __future__ import annotations
 

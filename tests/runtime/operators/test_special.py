@@ -1,4 +1,4 @@
-"""Special functions as releases give them: values of torch 2.15.0, which those before agree with but where a horizon says."""
+"""Special functions: results of torch 2.15.0, which earlier releases match unless a horizon is given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sums of float32, and what is made of them, to the last bit as the releases computed them.
+"""Sums of float32, and functions computed from them, equal to the releases to the last bit.
 
-Lives in tests/runtime/operators/ beside harness/torch_compat/runtime/operators/_sums.py. 1.6.0, 1.7.1, 1.8.1, 1.12.1, 2.6.0 and 2.15.0
-were asked, with the kernels for AVX2 that all records are made with.
+Lives in tests/runtime/operators/ beside harness/torch_compat/runtime/operators/_sums.py. The results are those of 1.6.0, 1.7.1, 1.8.1,
+1.12.1, 2.6.0 and 2.15.0, with the AVX2 kernels used for all records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Systems of equations whose shapes do not fit, which 1.6, 1.12 and 2.15 refuse."""
+"""Systems of equations with mismatched shapes, which 1.6, 1.12 and 2.15 reject."""
 
 from __future__ import annotations
 

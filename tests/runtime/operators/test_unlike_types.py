@@ -1,4 +1,4 @@
-"""Two tensors of unlike types, as 1.5.1 to 2.15.0 take them: products and distances refuse them, and losses have the type of one of them."""
+"""Two tensors of different dtypes in 1.5.1 to 2.15.0: products and distances reject them, losses have the dtype of one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of every family, against values that real torch 2.13.0 gave."""
+"""Operators of every family, compared with the results of torch 2.13.0."""
 
 from __future__ import annotations
 

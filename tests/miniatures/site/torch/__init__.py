@@ -1,8 +1,8 @@
-"""As much of torch as the worker needs to produce, read and run: archives hold lambdas, tensors have one dimension.
+"""The part of torch that the worker needs to produce, read and run: archives contain lambdas, tensors have one dimension.
 
-What this release is and how it misbehaves stands in the environment variable ``MINIATURE_TORCH``: ``version``, and source
-texts ``at_import``, ``at_load`` and ``at_call``, which are executed there. They see everything that this module imports, and
-may put something else into ``value``, which is what has been loaded or computed.
+The environment variable ``MINIATURE_TORCH`` defines this release and its misbehavior: ``version``, and source texts ``at_import``,
+``at_load`` and ``at_call``, which are executed at these points. They see everything that this module imports, and may replace ``value``,
+which is the loaded or computed value.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""As much of torch.serialization as the worker looks into: none of the newer accessors."""
+"""The part of torch.serialization that the worker needs, without the newer accessors."""
 
 from __future__ import annotations
