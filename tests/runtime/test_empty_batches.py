@@ -66,3 +66,54 @@ def test_a_weight_that_is_no_view_of_one_dimension(name: str) -> None:
 def test_other_batches_are_not_looked_at() -> None:
     given, cut = Tensor(np.zeros((1, 4, 6), np.float32)), Tensor(np.ones((4, 4, 6), np.float32)[..., :3])
     assert resolve("aten::conv1d", Release("1.12.1"))(given, cut).shape == (1, 4, 4)
+
+
+def _convolved(
+    release: str, name: str, x: tuple[int, ...], weight: tuple[int, ...], *rest: object, kind: str = "float32"
+) -> object:
+    try:
+        result = resolve(f"aten::{name}", Release(release))(Tensor(np.zeros(x, kind)), Tensor(np.ones(weight, kind)), None, *rest)
+    except Raised:
+        return None
+    return list(result.shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "weight", "rest", "kind", "old", "new"),
+    [
+        ("conv_transpose1d", (1, 4, 1), (4, 4, 2), ([1], [1]), "float32", None, None),
+        ("conv_transpose1d", (2, 4, 1), (4, 4, 2), ([1], [1]), "float32", None, [2, 4, 0]),
+        ("conv_transpose1d", (2, 4, 1), (4, 4, 2), ([1], [1]), "float64", None, None),
+        ("conv_transpose1d", (1, 4, 1), (4, 2, 2), ([1], [1], [0], 2), "float32", None, [1, 4, 0]),
+        ("conv_transpose1d", (2, 4, 1), (4, 4, 2), ([1], [2], [1], 1, [2]), "float32", None, None),
+        ("conv_transpose1d", (0, 4, 1), (4, 4, 2), ([1], [1]), "float64", [0, 4, 0], [0, 4, 0]),
+        ("conv_transpose2d", (1, 4, 1, 1), (4, 4, 2, 4), ([1, 1], [1, 0]), "float32", None, None),
+        ("conv_transpose2d", (1, 4, 1, 1), (4, 4, 4, 4), ([1, 1], [2, 0]), "float32", None, [1, 4, 0, 4]),
+        ("conv_transpose3d", (15, 4, 1, 1, 1), (4, 4, 2, 1, 1), ([1, 1, 1], [1, 0, 0]), "float32", None, None),
+        ("conv_transpose3d", (16, 4, 1, 1, 1), (4, 4, 2, 1, 1), ([1, 1, 1], [1, 0, 0]), "float32", None, [16, 4, 0, 1, 1]),
+        ("conv_transpose3d", (1, 4, 1, 1, 1), (4, 4, 2, 4, 4), ([1, 1, 1], [1, 0, 0]), "float32", None, [1, 4, 0, 4, 4]),
+    ],
+)
+def test_transposed_convolutions_with_an_empty_result(
+    name: str, x: tuple[int, ...], weight: tuple[int, ...], rest: tuple[object, ...], kind: str, old: object, new: object
+) -> None:
+    """As 1.12.1 and 2.15.0 gave them in one thread."""
+    assert [_convolved(release, name, x, weight, *rest, kind=kind) for release in ("1.12.1", "2.15.0")] == [old, new]
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "weight", "rest", "results"),
+    [
+        ("conv1d", (1, 2, 0), (1, 2, 1), ([1], [1]), {"1.6.0": [1, 1, 2], "1.7.1": None, "2.15.0": None}),
+        ("conv1d", (1, 0, 3), (2, 0, 2), (), {"1.10.2": None, "1.11.0": [1, 0, 2], "2.15.0": [1, 0, 2]}),
+        ("conv1d", (1, 2, 1), (0, 2, 1), (), {"1.6.0": None, "1.8.1": None, "2.15.0": None}),
+        ("conv1d", (1, 2, 1), (1, 2, 0), (), {"1.8.1": None, "2.15.0": None}),
+        ("conv_transpose1d", (1, 2, 0), (2, 1, 2), (), {"1.6.0": None, "2.15.0": None}),
+        ("conv_transpose1d", (1, 2, 1), (2, 0, 1), (), {"1.6.0": None, "2.15.0": None}),
+        ("conv_transpose1d", (1, 2, 1), (2, 1, 0), (), {"1.6.0": None, "2.15.0": None}),
+    ],
+)
+def test_sizes_of_nothing(
+    name: str, x: tuple[int, ...], weight: tuple[int, ...], rest: tuple[object, ...], results: dict[str, object]
+) -> None:
+    assert {release: _convolved(release, name, x, weight, *rest) for release in results} == results

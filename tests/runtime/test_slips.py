@@ -161,6 +161,8 @@ def test_integers_divided_by_zero_are_deadly(statement: str, first: Any, dead: b
         assert caught.value.code == "SIGFPE"
     else:
         divides(statement, "1.4.0", *given())
+    if "fmod" in statement:
+        return  # 1.5 still leaves it to the processor: tests/runtime/test_traps.py
     try:
         divides(statement, "1.5.1", *given())
     except Raised as error:

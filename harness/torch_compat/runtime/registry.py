@@ -218,8 +218,10 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
 
 VIEWS_OF_LEAVES, PARTS = Release("1.8.0"), Release("1.9.0")
 """As of these releases, views of leaves, and views from operators that return several tensors, cannot be modified in place if they require gradients."""
-OF_FIRST = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
-"""Operators that use only the shape or dtype of every argument after the first."""
+OF_FIRST = frozenset({
+    "to", "type_as", "expand_as", "view_as", "reshape_as", "fake_quantize_per_tensor_affine", "fake_quantize_per_tensor_affine_cachemask",
+})  # fmt: skip
+"""Operators whose results depend on the first argument alone as far as gradients are concerned."""
 FIRST_TRACKED = {
     **dict.fromkeys(
         (

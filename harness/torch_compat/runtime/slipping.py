@@ -1,7 +1,8 @@
 """Slips at run time. ``policies/torch/behaviors.toml`` says which releases have them, and why.
 
     integer-division-by-zero    an integer tensor is divided by zero, also for a remainder
-    division-trap               the remainder of an integer scalar by zero, or a division of the lowest integer by -1
+    division-trap               the remainder of an integer scalar by zero, a division of the lowest integer by -1, or a size that is divided by
+                                zero (``traps.py``)
     attribute-store             a call of a method of ``model.json`` that sets an attribute, or of a method that calls it
     list-slice-without-bound    a list is sliced with None as a bound
     failed-product              a matrix product raises in a later run of a method, and its result is used again
@@ -46,6 +47,7 @@ from torch_compat.runtime.language.folded import FoldedList
 from torch_compat.runtime.narrowing import Narrowing, present_tensors, refuses_narrowing
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.traps import traps_of
 from torch_compat.runtime.values import ScriptObject, raised
 from torch_compat.torchscript.parser import dotted
 
@@ -263,6 +265,8 @@ class Slipping:
             return function
         if name in INDEXED and FOLDED in slips:
             function = self._indexing(function)
+        if TRAP in slips and (traps := traps_of(name, self._horizon.release)):
+            function = self._sizes(function, traps)
         if FORGOTTEN in slips and name in FUSED:
             function = self._forgetting(name, function)
         if JOINED in slips:
@@ -352,6 +356,14 @@ class Slipping:
             if b.__class__ is int and a.__class__ is int and ((b == 0 and by_zero) or (b == -1 and a == LEAST)):
                 raise DiesCalled(self.meet(TRAP), self._horizon.name)
             return function(a, b, *args, **keywords)
+
+        return divide
+
+    def _sizes(self, function: Function, traps: list[Function]) -> Function:
+        def divide(*args: Any, **keywords: Any) -> Any:
+            if any(applies(args, keywords) for applies in traps):
+                raise DiesCalled(self.meet(TRAP), self._horizon.name)
+            return function(*args, **keywords)
 
         return divide
 

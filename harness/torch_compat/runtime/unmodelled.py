@@ -522,7 +522,6 @@ ENTRIES: Final = (
     entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, which only 1.11 supports"),
     entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "returns the real part of a complex number"),
     entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "converts a complex number to an integer, or refuses it"),
-    entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "returns the smallest integer, which has no absolute value"),
     entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "multiplies uninitialized memory by zero, which may give NaN"),
     entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "reduces a dimension of size one, and does not write to out="),
     entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads one coordinate for each dimension, even if the point has fewer"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import BOOL, FLOAT32, Array, fail, not_implemented, sizes, words
 from torch_compat.runtime.operators._convolution_order import LIBRARY, LIBRARY_1_6, MATRICES, MATRICES_1_8, ordered
@@ -105,10 +104,6 @@ def convolve_transposed(
         for size, s, d, k, extra in zip(spatial, stride, dilation, kernel, output_padding, strict=True)
     )
     left = min(size - 2 * p for size, p in zip(full, padding, strict=True))
-    if not left:
-        raise Unsupported(
-            "a transposed convolution has an empty result, which some torch kernels refuse and others accept", code="operator"
-        )
     if left < 0:
         result = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))
         raise fail(

@@ -459,9 +459,21 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     return Tensor(_shuffled(self.array, upscale_factor).copy())
 
 
-def _shuffled(array: Array, r: int) -> Array:
+def _picture(array: Array, name: str, factor: int) -> None:
+    """Refuse fewer than three dimensions and factors below one.
+
+    Raises:
+        Raised: as above.
+    """
     if array.ndim < 3:
-        raise fail(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {array.ndim} dimension(s)")
+        raise fail(f"{name} expects input to have at least 3 dimensions, but got input with {array.ndim} dimension(s)")
+    if factor < 1:
+        scale = "upscale_factor" if name == "pixel_shuffle" else "downscale_factor"
+        raise fail(f"{name} expects a positive {scale}, but got {factor}")
+
+
+def _shuffled(array: Array, r: int) -> Array:
+    _picture(array, "pixel_shuffle", r)
     *lead, c, h, w = array.shape
     if c % (r * r):
         raise fail(
@@ -498,22 +510,65 @@ def pad_sequence(
 
 
 @operator("aten::pixel_unshuffle")
-def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
+def pixel_unshuffle_1_8(self: Tensor, downscale_factor: int) -> Tensor:
     """Rearrange a higher resolution to channels."""
-    array, r = self.array, downscale_factor
+    return Tensor(_unshuffled(self.array, downscale_factor).copy())
+
+
+@operator("aten::pixel_unshuffle", since="1.13.0")
+def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
+    """As of 1.13 an empty tensor keeps its shape."""
+    result = _unshuffled(self.array, downscale_factor)
+    return Tensor((result if result.size else self.array).copy())
+
+
+def _unshuffled(array: Array, r: int) -> Array:
+    _picture(array, "pixel_unshuffle", r)
     *lead, c, h, w = array.shape
     if h % r or w % r:
         raise fail(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but they are {h} and {w}, {r}")
     parts = array.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
-    return Tensor(parts.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r).copy())
+    return parts.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
 
 
-@operator("aten::channel_shuffle", "aten::native_channel_shuffle")
-def channel_shuffle(self: Tensor, groups: int) -> Tensor:
-    """Interleave the channels of groups."""
+def _channels_shuffled(self: Tensor, groups: int) -> Tensor:
     array = self.array
     if array.ndim < 3:
         raise fail(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(array.shape)}")
+    if groups < 1:
+        raise fail(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     b, c, *rest = array.shape
+    if c % groups:
+        raise fail(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     return Tensor(array.reshape(b, groups, c // groups, *rest).swapaxes(1, 2).reshape(array.shape).copy())
+
+
+@operator("aten::channel_shuffle")
+def channel_shuffle_1_0(self: Tensor, groups: int) -> Tensor:
+    """Up to 1.10 an empty tensor cannot be shuffled."""
+    result = _channels_shuffled(self, groups)
+    if not self.array.size:
+        raise fail(
+            "cannot reshape tensor of 0 elements, because the unspecified dimension size -1 can be any value and is ambiguous"
+        )
+    return result
+
+
+@operator("aten::channel_shuffle", since="1.11.0")
+def channel_shuffle(self: Tensor, groups: int) -> Tensor:
+    """Interleave the channels of groups."""
+    return _channels_shuffled(self, groups)
+
+
+@operator("aten::native_channel_shuffle")
+def native_channel_shuffle_1_11(self: Tensor, groups: int) -> Tensor:
+    """Up to 2.7 the groups are not checked."""
+    if self.array.ndim > 2 and groups and (groups < 0 or self.array.shape[1] % groups):
+        raise Unsupported(
+            "aten::native_channel_shuffle reads other memory if the groups do not divide the channels", code="operator"
+        )
+    return _channels_shuffled(self, groups)
+
+
+operator("aten::native_channel_shuffle", since="2.8.0")(channel_shuffle)

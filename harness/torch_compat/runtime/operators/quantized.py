@@ -1,4 +1,4 @@
-"""Integers quantized with one scale and zero point, and numbers that are rounded as if they were quantized.
+"""Integers quantized with one scale and zero point.
 
 Ties are rounded to even: ties of the scaled number since 1.6; ties of the sum of the scaled number and the zero point up to 1.5, and
 again in 2.13. The recipe ``quantised_and_back`` shows it.
@@ -14,13 +14,10 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.opaque import ELEMENTS, STRIDED
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, WORDS, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, WORDS, Array, cast, fail, words
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
-
-FLOATS = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
-FAKE_KERNEL = "fake_quantize_tensor_cachemask_kernel_type_handling"
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class _Manner:
     zero_below: str
 
 
-def _scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
+def scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
     """Scale numbers and round to integers; the reciprocal of the scale is rounded to float32 first."""
     number = array.dtype.type
     with np.errstate(all="ignore"):
@@ -76,7 +73,7 @@ def _per_tensor(since: str, manner: _Manner) -> None:
             raise fail(manner.zero_above.format(zero_point))
         if zero_point < np.iinfo(elements).min:
             raise fail(manner.zero_below.format(zero_point))
-        result = _integers(_scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
+        result = _integers(scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
         return OpaqueTensor(
             STRIDED,
             kind,
@@ -253,42 +250,6 @@ def _part(name: str, part: str, notice: str) -> Any:
 _property("int_repr", "elements")
 _property("q_scale", "scale")
 _property("q_zero_point", "zero_point")
-
-
-def _fake(since: str, *, together: bool, of: frozenset[np.dtype[Any]] = FLOATS, infinite: bool = True) -> None:
-    """``infinite``: whether infinity becomes the largest number; else the smallest one, like numbers too large for a 64-bit integer."""
-
-    def fake_quantize_per_tensor_affine(self: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Tensor:
-        """Round numbers to those that quantized integers within bounds can represent."""
-        if Tensor in {scale.__class__, zero_point.__class__}:
-            raise Unsupported("the reference reader does not support a tensor as the scale", code="value")
-        array = self.array
-        if array.dtype not in of:
-            if len(of) == 1:
-                raise fail("Expected self.scalar_type() == ScalarType::Float to be true, but got false.")
-            raise not_implemented(FAKE_KERNEL, array.dtype)
-        if quant_min > quant_max:
-            raise fail("`quant_min` should be less than or equal to `quant_max`.")
-        if not quant_min <= zero_point <= quant_max:
-            raise fail("`zero_point` must be between `quant_min` and `quant_max`.")
-        precise = array.astype(np.float32) if array.dtype.itemsize == 2 else array
-        numbers = _scaled(precise, scale, zero_point, together=together)
-        lost = np.isnan(numbers)
-        if not infinite:
-            lost |= np.abs(numbers) >= 2.0**63
-        number = precise.dtype.type
-        with np.errstate(all="ignore"):
-            result = np.where(lost, number(quant_min), np.clip(numbers, number(quant_min), number(quant_max)))
-            return Tensor(cast((result - number(zero_point)) * number(np.float32(scale)), array.dtype))
-
-    operator("aten::fake_quantize_per_tensor_affine", since=since)(fake_quantize_per_tensor_affine)
-
-
-ONLY_FLOAT32 = frozenset({FLOAT32})
-_fake("1.0.0", together=True, of=ONLY_FLOAT32, infinite=False)
-_fake("1.6.0", together=False, of=ONLY_FLOAT32, infinite=False)
-_fake("1.9.0", together=False, infinite=False)
-_fake("2.9.0", together=False)
 
 
 def _of_elements(name: str) -> None:

@@ -49,9 +49,12 @@ def zfill(self: str, width: int) -> str:
 
 @operator("aten::expandtabs", of="str")
 def expandtabs(self: str, tabsize: int = 8) -> str:
-    """Replace tabs with spaces."""
+    """Replace tabs with spaces; the ends of lines are characters like others."""
     bounded(len(self) * max(1, tabsize))
-    return self.expandtabs(tabsize)
+    parts = self.split("\t")
+    if tabsize < 1:
+        return "".join(parts)
+    return "".join(part + " " * (tabsize - len(part) % tabsize) for part in parts[:-1]) + parts[-1]
 
 
 @operator("aten::isdecimal", "aten::isnumeric", of="str")
@@ -326,6 +329,13 @@ def oct_(a: int) -> str:
 
 
 @operator("aten::bin", of="any")
+@operator("aten::bin", of="any", since="2.8.0")
 def bin_(a: int) -> str:
     """bin(a)."""
     return bin(a)
+
+
+@operator("aten::bin", of="any", since="1.13.0")
+def bin_1_13(a: int) -> str:
+    """From 1.13 to 2.7, the digits of the absolute value, which the smallest integer does not have."""
+    return "-0b0" if a == -(1 << 63) else bin(a)
