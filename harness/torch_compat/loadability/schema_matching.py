@@ -44,7 +44,7 @@ def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NO
     Parameters:
         conversions: further types to which the release converts a kind.
     """
-    if kind in OPTIONAL.values():  # the compiler knows at some places which of both it is
+    if kind in OPTIONAL.values():  # in some places, the compiler knows whether it is None
         return takes(type_, kind.lower(), conversions) or takes(type_, "N", conversions)
     return kind == "x" or _always(type_, kind) or type_.rstrip("?") in conversions.get(kind, ())
 

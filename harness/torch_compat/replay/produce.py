@@ -190,7 +190,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         raise ReaderError(f"{name} declares family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=result["calls"], options={})
     golden = normalise_result(result["golden"], path)
-    try:  # as it will be checked when it is read: otherwise the manifest of the whole folder could not be read any more
+    try:  # the same check as on reading: an invalid line would make the manifest of the whole folder unreadable
         check_calls(result["calls"])
         check_result(golden, "golden")
     except ValueError as error:
