@@ -1,4 +1,4 @@
-"""Variables that shadow names called by the source. 1.10.2 and 2.13.0 wrote each function and loaded both; the results are theirs."""
+"""Variables that shadow names called by the source. 1.10.2 and 2.13.0 wrote each function, and both loaded or refused it as stated."""
 
 from __future__ import annotations
 
