@@ -1,4 +1,5 @@
-"""The numeric libraries of the release whose operators run in this thread: they decide the last bits of products of matrices.
+"""The numeric libraries of the release whose operators run in this thread: they decide the last bits of products of matrices, and
+of layer norms.
 
 Operators that multiply matrices are many, and the same in all releases except for these bits. So they are not registered again for each
 library; the dispatcher sets the period of the library before each call.
@@ -24,7 +25,7 @@ USING = (
     "chain_matmul", "linalg_multi_dot", "tensordot", "bilinear", "lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell",
     "rnn_relu_cell", "mkldnn_rnn_layer", "scaled_dot_product_attention", "multi_head_attention_forward", "kron", "matrix_power",
     "linalg_matrix_power", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "_convolution", "convolution", "convolution_overrideable", "conv_tbc", "thnn_conv2d",
-    "mkldnn_convolution", "_slow_conv2d_forward",
+    "mkldnn_convolution", "_slow_conv2d_forward", "layer_norm", "native_layer_norm",
 )  # fmt: skip
 
 

@@ -89,3 +89,26 @@ def test_bits_of_transposed_convolutions(
     assert [item for item, known in zip(results, expected, strict=True) if known != "-"] == [
         item for item in expected if item != "-"
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "weight", "groups", "stride", "padding", "dilation", "digests"),
+    [
+        ((1, 4, 9, 7), (8, 4, 3, 3), 1, 1, 2, 2, "a65ecb15 a65ecb15 7c204627 7c204627 a65ecb15 a65ecb15"),
+        ((2, 4, 9, 7), (8, 4, 3, 3), 1, 1, 0, 2, "4f75fcb6 4f75fcb6 a1d980fa a1d980fa a1d980fa a1d980fa"),
+        ((1, 4, 9, 9), (6, 2, 3, 3), 2, 1, 0, 2, "f6e92e73 f6e92e73 - f6e92e73 f6e92e73 f6e92e73"),
+        ((1, 6, 8, 8), (4, 3, 2, 2), 2, 2, 0, 1, "- e2c61a48 e2c61a48 e2c61a48 e2c61a48 e2c61a48"),
+        ((2, 8, 7, 7), (8, 4, 3, 3), 2, 2, 1, 1, "- c404b0e1 c404b0e1 c404b0e1 c404b0e1 c404b0e1"),
+        ((1, 3, 11, 9), (2, 3, 2, 2), 1, 1, 1, 3, "e049c9b7 e049c9b7 c1462d06 c1462d06 e049c9b7 e049c9b7"),
+    ],
+)
+def test_bits_of_dilated_and_strided_convolutions(
+    shape: tuple[int, ...], weight: tuple[int, ...], groups: int, stride: int, padding: int, dilation: int, digests: str
+) -> None:
+    """The CRC-32 of the bits in each of the releases, or ``-`` if the order is not known."""
+    x, w, b = (Tensor(numbers(item, start)) for item, start in ((shape, 1), (weight, 5), (weight[:1], 9)))
+    for release, expected in zip(("1.5.1", "1.6.0", "1.8.1", "1.12.1", "2.0.1", "2.15.0"), digests.split(), strict=True):
+        call = resolve("aten::conv2d", Release(release))
+        result = call(x, w, b, [stride] * 2, [padding] * 2, [dilation] * 2, groups).array
+        if expected != "-":
+            assert f"{zlib.crc32(np.ascontiguousarray(result).tobytes()):08x}" == expected, release

@@ -3,6 +3,9 @@
 As of 1.10 (``aten/src/ATen/native/cpu/moments_utils.h``) the mean and the sum of squares of a row are updated element by element in float32,
 with eight vector lanes in parallel, in chunks of sixteen vectors that are merged in pairs. The rest of a row is updated separately, and the
 lanes are merged at the end. So squares beyond float32 become infinite, and infinity times the zero count of an empty lane gives NaN.
+
+From 1.5 to 1.9 the elements and their squares are summed in eight lanes, which are added one after the other, and up to 1.4 without lanes;
+the variance is the mean of squares minus the square of the mean.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._sums import lanes_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LANES", "ROUNDINGS", "Roundings", "fused", "moments_of", "normed_rows", "plain"]
+__all__ = ["LANES", "ROUNDINGS", "Roundings", "fused", "moments_of", "normed_by_squares", "normed_rows", "plain"]
 
 LANES = 8  # lanes of the 32-byte vectors that the recorded releases use
 CHUNK = 16  # vectors per chunk
@@ -173,3 +177,35 @@ def normed_rows(
     elif bias is not None:
         result = result + bias
     return result.astype(FLOAT32), mean, inverse
+
+
+def normed_by_squares(
+    rows: Array, weight: Array | None, bias: Array | None, eps: float, *, lanes: bool
+) -> tuple[Array, Array, Array] | None:
+    """The same up to 1.9.
+
+    Parameters:
+        lanes: whether rows are summed in lanes, as of 1.5.
+    """
+    count = rows.shape[1]
+    if rows.dtype != FLOAT32 or not count:
+        return None
+    looped(count)
+    unit = np.float32(1)
+    if lanes:
+        mean = lanes_sum(rows, 1, pairs=False)
+        squares = rows[:, :LANES] * rows[:, :LANES]
+        for at in range(LANES, count, LANES):
+            more = rows[:, at : at + LANES]
+            squares[:, : more.shape[1]] = fused(more, more, squares[:, : more.shape[1]])
+        squares = np.add.accumulate(squares, axis=1, dtype=FLOAT32)[:, -1:]
+    else:
+        mean, squares = (np.zeros((len(rows), 1), FLOAT32) for _ in range(2))
+        for at in range(count):
+            item = rows[:, at : at + 1]
+            mean, squares = mean + item, fused(item, item, squares)
+    mean = mean * (unit / np.float32(count))
+    variance = np.maximum(fused(squares, unit / np.float32(count), -(mean * mean)), np.float32(0))
+    inverse = unit / np.sqrt(variance + np.float32(eps))
+    scale, shift = unit if weight is None else weight, np.float32(0) if bias is None else bias
+    return fused(fused(rows, inverse, -inverse * mean), scale, shift), mean, inverse

@@ -75,8 +75,9 @@ def convolve(
     batch, outputs, each = x.shape[0], w.shape[0], w.shape[1]
     seen = windows(wide, kernel, stride, dilation, out)
     n = len(kernel)
-    if x.dtype == FLOAT32 and n < VOLUMES and max(dilation) == 1 and np.isfinite(w).all():
-        result = ordered(seen, w, b, x.size, groups, era, plain=not around and max(stride) == 1)
+    if x.dtype == FLOAT32 and n < VOLUMES and np.isfinite(w).all():
+        strided, dilated = max(stride) > 1, max(dilation) > 1
+        result = ordered(seen, w, b, x.size, groups, era, padded=around, strided=strided, dilated=dilated)
         if result is not None:
             return result
     count = math.prod(kernel)

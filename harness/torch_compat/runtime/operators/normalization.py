@@ -9,9 +9,19 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
+from torch_compat.runtime.libraries import libraries
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, cast, fail, not_implemented, words
 from torch_compat.runtime.operators._memory_formats import CHANNELS_LAST, is_formatted
-from torch_compat.runtime.operators._moments import LANES, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
+from torch_compat.runtime.operators._moments import (
+    LANES,
+    ROUNDINGS,
+    Roundings,
+    fused,
+    moments_of,
+    normed_by_squares,
+    normed_rows,
+    plain,
+)
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators._sums import mean_of
 from torch_compat.runtime.registry import operator
@@ -20,6 +30,10 @@ from torch_compat.runtime.values import raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+IN_LANES = Release("1.5.0")
+"""The first release that sums the rows of layer norms in lanes."""
 
 
 class _BatchSteps(NamedTuple):
@@ -273,9 +287,13 @@ def _layer_norm(
             raise fail(f"expected scalar type {words(x.dtype)} but found {words(tensor.array.dtype)}")
     dims = tuple(range(x.ndim - len(shape), x.ndim))
     ordered = None
-    if how is not None and x.size:
+    if x.size:
+        rows = x.reshape(-1, math.prod(shape))
         scale, shift = (None if operand is None else operand.array.reshape(-1) for operand in (weight, bias))
-        ordered = normed_rows(x.reshape(-1, math.prod(shape)), scale, shift, eps, how)
+        if how is None:
+            ordered = normed_by_squares(rows, scale, shift, eps, lanes=libraries.release >= IN_LANES)
+        else:
+            ordered = normed_rows(rows, scale, shift, eps, how)
     if ordered is not None:
         one_each = x.shape[: dims[0]] + (1,) * len(shape)
         return Tensor(ordered[0].reshape(x.shape)), Tensor(ordered[1].reshape(one_each)), Tensor(ordered[2].reshape(one_each))
