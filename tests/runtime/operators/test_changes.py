@@ -96,7 +96,7 @@ ROUNDED = (
         (f"aten::{name}", Release("2.8.0"))
         for name in ("norm", "dist", "frobenius_norm", "linalg_vector_norm", "pairwise_distance", "triplet_margin_loss")
     }
-    | {("aten::gelu", Release("2.0.0"))}
+    | {("aten::gelu", Release("2.0.0")), ("aten::soft_margin_loss", Release("2.0.0"))}
     | {
         (f"aten::{name}", Release(since))
         for name in (

@@ -15,19 +15,17 @@ from torch_compat.runtime.operators._common import (
     FLOAT64,
     INT64,
     Array,
-    Scalar,
     broadcast,
     fail,
     floating,
     functional,
     into,
     not_implemented,
-    wide,
     words,
 )
 from torch_compat.runtime.operators._operands import common_float
 from torch_compat.runtime.operators._sums import mean_of, ordered_sum
-from torch_compat.runtime.operators.distances import PAIRWISE, rounded, sum_of_products
+from torch_compat.runtime.operators.distances import rounded
 from torch_compat.runtime.operators.softmax import log_softmax_of
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
@@ -138,21 +136,31 @@ def _no_smaller(target: Array, given: Array) -> None:
         raise fail(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
 
 
-def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """``log(1 + exp(-y * x))``, with each step rounded to the dtype of the elements."""
+def _soft_margins(self: Tensor, target: Tensor, reduction: int, *steps: Callable[[Array], Array]) -> Tensor:
     kind, (x, y) = _floats("soft_margin_loss", self, target)
     _no_smaller(self.array, target.array)
     kind = kind if self.array.dtype.kind in "iub" else self.array.dtype
     value = -y * x
-    for step in (np.exp, lambda x: x + 1, np.log):
+    for step in steps:
         value = step(value.astype(kind).astype(FLOAT64))
     if reduction not in {NONE, MEAN, SUM}:  # torch resizes the losses to one element and copies it to itself
         return Tensor(_first(value).astype(kind))
     return _reduce(value, reduction, kind)
 
 
-functional("soft_margin_loss")(_summed(soft_margin_loss))
-functional("soft_margin_loss", since="1.5.0")(soft_margin_loss)
+def soft_margin_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """``log(1 + exp(-y * x))``, with each step rounded to the dtype of the elements."""
+    return _soft_margins(self, target, reduction, np.exp, lambda x: x + 1, np.log)
+
+
+functional("soft_margin_loss")(_summed(soft_margin_loss_1_5))
+functional("soft_margin_loss", since="1.5.0")(soft_margin_loss_1_5)
+
+
+@functional("soft_margin_loss", since="2.0.0")
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """As of 2.0 one is not added in a step of its own."""
+    return _soft_margins(self, target, reduction, np.exp, np.log1p)
 
 
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Tensor:
@@ -491,81 +499,6 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
     return _reduce(value, reduction, kind if self.array.dtype.kind in "iub" else self.array.dtype)
 
 
-@operator("aten::margin_ranking_loss")
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``, which is small if the inputs are ranked as the target tells."""
-    kind, (a, b, y) = _floats("margin_ranking_loss", input1, input2, target)
-    return _reduce(np.maximum(-y * (a - b) + margin, 0), reduction, kind)
-
-
-@operator("aten::cosine_embedding_loss")
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """One minus the cosine, or the cosine above a margin, with each step rounded to the dtype of the elements."""
-    kind = dtypes.result_type((input1, input2)).array
-    least = wide(np.zeros((), kind)).dtype.type(1e-12)
-    products = sum_of_products(input1.array, input2.array, -1)
-    first, second = (rounded(sum_of_products(tensor.array, tensor.array, -1) + least, kind) for tensor in (input1, input2))
-    cosine = rounded(products / rounded(np.sqrt(rounded(first * second, kind)), kind), kind)
-    y = target.array.astype(FLOAT64)
-    value = np.where(y == 1, 1 - cosine, 0.0) + np.where(y == -1, np.maximum(cosine - margin, 0), 0.0)
-    return _reduce(np.asarray(value), reduction, kind)
-
-
-def _triplet_margin_losses(since: str, pairwise_distance: Callable[..., Tensor]) -> None:
-    """Register the triplet loss of a release, computed with its distances."""
-
-    def triplet_margin_loss(
-        anchor: Tensor,
-        positive: Tensor,
-        negative: Tensor,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-06,
-        swap: bool = False,
-        reduction: int = MEAN,
-    ) -> Tensor:
-        """How much nearer the anchor is to the negative than to the positive example, plus a margin."""
-        kind = _floats("triplet_margin_loss", anchor, positive, negative)[0]
-        near, far = (wide(pairwise_distance(anchor, item, p, eps).array) for item in (positive, negative))
-        if swap:
-            far = np.minimum(far, wide(pairwise_distance(positive, negative, p, eps).array))
-        value = rounded(rounded(near + near.dtype.type(margin), kind) - far, kind)
-        return _reduce(np.maximum(value, 0), reduction, kind)
-
-    operator("aten::triplet_margin_loss", since=since)(triplet_margin_loss)
-
-
-for _since, _distance in PAIRWISE.items():
-    _triplet_margin_losses(_since, _distance)
-
-
-@functional("multi_margin_loss")
-def multi_margin_loss(
-    self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
-) -> Tensor:
-    """Hinge losses of the target class against every other class."""
-    x = self.array.astype(FLOAT64)
-    rows = x if x.ndim > 1 else x[None]
-    if target.array.size != len(rows):
-        raise fail(
-            f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples. Expected target size [{len(rows)}], but got {list(target.array.shape)}."
-        )
-    y = target.array.reshape(-1)
-    if y.size and not (y.min() >= 0 and y.max() < rows.shape[1]):
-        raise fail("multi_margin_loss: target out of range")
-    own = rows[np.arange(len(rows)), y]
-    if p.real not in {1, 2}:
-        raise fail("only p == 1 and p == 2 supported")
-    hinge = float(margin.real) - own[:, None] + rows
-    hinge = np.where(hinge > 0, hinge, 0.0) ** int(p.real)
-    if weight is not None:
-        hinge = hinge * weight.array.astype(FLOAT64)[y][:, None]
-    hinge[np.arange(len(rows)), y] = 0
-    value = hinge.sum(axis=1) / rows.shape[1]
-    wanted = reduction if reduction in {NONE, MEAN} else SUM
-    return _reduce(value if target.array.ndim or reduction else value[0], wanted, self.array.dtype)
-
-
 @operator("aten::multilabel_soft_margin_loss")
 def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
     """A binary cross entropy for each of several independent labels."""
@@ -587,9 +520,15 @@ def poisson_nll_loss_1_2(input: Tensor, target: Tensor, log_input: bool, full: b
 
 @operator("aten::poisson_nll_loss", since="1.4.0")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
-    """The negative log likelihood of counts with a Poisson distribution."""
+    """The negative log likelihood of counts with a Poisson distribution; each step is rounded to the dtype of the elements."""
     kind, (x, y) = _floats("poisson_nll_loss", input, target)
-    value = np.exp(x) - y * x if log_input else x - y * np.log(x + eps)
+
+    def step(values: Array) -> Array:
+        return np.asarray(rounded(values, kind))
+
+    value = step(step(np.exp(x)) - step(y * x)) if log_input else step(x - step(y * step(np.log(step(x + eps)))))
     if full:
-        value = value + np.where(y > 1, y * np.log(y) - y + 0.5 * np.log(2 * np.pi * y), 0.0)
+        root = step(0.5 * step(np.log(step(2 * np.pi * y))))
+        stirling = step(step(step(y * step(np.log(y))) - y) + root)
+        value = step(value + np.where(y > 1, stirling, 0.0))
     return _reduce(value, reduction, kind)

@@ -1,4 +1,4 @@
-"""Margin losses for several labels per sample."""
+"""Margin losses for one label or several labels per sample."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, fail, into, not_implemented
+from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, Scalar, fail, functional, into, not_implemented
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators.losses import MEAN, NONE
+from torch_compat.runtime.operators.losses import MEAN, NONE, SUM, _reduce
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -42,7 +42,8 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
         own = given[: ends[0]] if len(ends) else given
         marked[at, own] = 1
         others = row[marked[at] == 0]
-        value[at] = np.maximum(1 - (row[own][:, None] - others[None, :]), 0).sum() / count
+        hinges = 1 - (row[own][:, None] - others[None, :])
+        value[at] = np.where(hinges > 0, hinges, 0).sum() / count  # NaN counts as zero
     if reduction == NONE and x.ndim > 1:
         result: Any = value
     else:
@@ -81,3 +82,64 @@ def _multilabel(since: str, *, rows: bool) -> None:
 
 _multilabel("1.0.0", rows=True)
 _multilabel("1.5.0", rows=False)
+
+
+def _classes_apart(self: Tensor, target: Tensor, p: Scalar, margin: Scalar, weight: Tensor | None, reduction: int) -> Tensor:
+    """Hinge losses of the target class against every other class."""
+    x = self.array.astype(FLOAT64)
+    rows = x if x.ndim > 1 else x.reshape(1, -1)
+    if not rows.shape[1]:
+        raise fail(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    if not x.size and reduction != NONE:
+        raise Unsupported("aten::multi_margin_loss reduces no losses to uninitialized memory", code="operator")
+    if target.array.dtype != INT64 or (weight is not None and weight.array.dtype != self.array.dtype):
+        raise fail("expected scalar type Long for the target, and the dtype of the input for the weight")
+    if target.array.size != len(rows):
+        raise fail(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples. Expected target size [{len(rows)}], but got {list(target.array.shape)}."
+        )
+    y = target.array.reshape(-1)
+    if y.size and not (y.min() >= 0 and y.max() < rows.shape[1]):
+        raise fail("multi_margin_loss: target out of range")
+    own = rows[np.arange(len(rows)), y]
+    if p.real not in {1, 2}:
+        raise fail("only p == 1 and p == 2 supported")
+    if weight is not None and y.size and y.max() >= weight.array.size:
+        raise Unsupported("aten::multi_margin_loss reads past the end of the weight", code="operator")
+    hinge = float(margin.real) - own[:, None] + rows
+    hinge = np.where(hinge > 0, hinge, 0.0) ** int(p.real)
+    if weight is not None:
+        hinge = hinge * weight.array.astype(FLOAT64).reshape(-1)[y][:, None]
+    hinge[np.arange(len(rows)), y] = 0
+    value = hinge.sum(axis=1) / rows.shape[1]
+    wanted = reduction if reduction in {NONE, MEAN} else SUM
+    return _reduce(value if target.array.ndim or reduction else value[0], wanted, self.array.dtype)
+
+
+@functional("multi_margin_loss")
+def multi_margin_loss_1_0(
+    self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
+    """Up to 1.7 an empty batch is refused."""
+    if not self.array.size:
+        raise fail(f"non-empty vector or matrix expected, got size: {list(self.shape)}")
+    return _classes_apart(self, target, p, margin, weight, reduction)
+
+
+@functional("multi_margin_loss", since="1.8.0")
+def multi_margin_loss_1_8(
+    self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
+    """As of 1.8 an empty batch has no losses."""
+    return _classes_apart(self, target, p, margin, weight, reduction)
+
+
+@functional("multi_margin_loss", since="2.1.0")
+def multi_margin_loss(
+    self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
+    """As of 2.1 the weight must have one number for each class."""
+    classes = self.array.shape[-1] if self.array.ndim else 1
+    if weight is not None and weight.array.shape != (classes,):
+        raise fail(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    return _classes_apart(self, target, p, margin, weight, reduction)
