@@ -531,6 +531,8 @@ ENTRIES: Final = (
     entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "concatenates along a negative dimension, which is read as a large number"),
     entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the memory between the elements of a non-contiguous weight"),
+    entry("add_", "..", lambda args, _: len(args) > 1 and args[0].__class__ is list and args[0] is args[1] and bool(args[0]),
+           "adds a list to itself in place, and reads elements that were moved"),
     entry("can_cast|promote_types", "1.3.0..", _codes, "accepts a number that is not a dtype"),
     entry("__i?lshift__|bitwise_left_shift_?|__i?rshift__|bitwise_right_shift_?", "1.3.0..<1.10.0, 2.0.0..<2.1.0", _shifted_beyond,
            "shifts by more bits than the dtype has: vectorized code returns zero, and scalar code does not"),

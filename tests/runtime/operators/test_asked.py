@@ -785,3 +785,10 @@ def test_a_cosine_with_epsilon_that_is_nan(horizon: str, bounded: bool) -> None:
     result = answer(horizon, "aten::cosine_similarity", array([[3.0, 4.0]]), array([[3.0, 4.0]]), 1, math.nan)
     assert (math.isnan(result[0])) is bounded
     assert bounded or result == pytest.approx([1.0])
+
+
+def test_a_list_added_to_itself_is_not_modelled() -> None:
+    """1.12.1, 2.4.1 and 2.15.0 return [1, 2] and two elements that are None, or fail."""
+    numbers = [1, 2]
+    assert answer("2.15.0", "aten::add_", numbers, numbers) == NOT_MODELLED
+    assert answer("2.15.0", "aten::add_", [1, 2], [1, 2]) == [1, 2, 1, 2]
