@@ -103,3 +103,17 @@ def test_an_optional_of_any_type_takes_what_that_type_takes() -> None:
     schema = signature_of("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)")
     for kind in "ifbcsNlx":
         assert fits(CallShape("prim::unchecked_unwrap_optional", kind, ()), schema), kind
+
+
+def test_the_result_of_an_operator_shows_its_kind() -> None:
+    """As of 1.9, releases compare two bools with an operator; 1.6 and 1.8 refuse the call."""
+    source = "def f(self, a: int, b: int) -> bool:\n  return torch.eq(torch.lt(a, b), torch.lt(b, torch.len([a])))\n"
+    assert {str(shape) for shape in scan(source).shapes} == {"aten::eq(bool, bool)", "aten::lt(int, int)", "aten::len(list)"}
+
+
+@pytest.mark.parametrize(
+    "argument", ["torch.lt(x, a)", "(self).f(torch.lt(a, b), )", "torch.split(x, a)[0]", "torch.max(x, 0)[1]", "-torch.neg(a)"]
+)
+def test_other_results_do_not(argument: str) -> None:
+    source = f"def f(self, a: int, b: int, x: Tensor) -> bool:\n  return torch.eq({argument}, 1)\n"
+    assert "aten::eq(_, int)" in {str(shape) for shape in scan(source).shapes}

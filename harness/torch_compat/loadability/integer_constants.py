@@ -15,13 +15,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from torch_compat.loadability.operator_results import BOOL, CONVERSIONS, FLOAT, INT, NUMBERS, STR, result_of
+from torch_compat.torchscript.operator_results import BOOL, CONVERSIONS, FLOAT, INT, NUMBERS, STR, result_of
 from torch_compat.torchscript.parser import MOST_PARSED, dotted, memory_needed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from torch_compat.loadability.operator_results import Type
+    from torch_compat.torchscript.operator_results import Type
 
 __all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "prefix_of", "too_large"]
 

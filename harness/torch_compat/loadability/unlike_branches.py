@@ -10,7 +10,7 @@ without types for the variables. The compiler refuses the source where it reads 
     _3 : Union[int, str] = _2   # Type mismatch: _2 is set to type int in the true branch and type str in the false branch
 
 Only values whose types are evident count: constants, variables of these types, declared values, and the results of operators in
-:mod:`torch_compat.loadability.operator_results`. The results of other calls and attributes are not followed, so some refused functions are
+:mod:`torch_compat.torchscript.operator_results`. The results of other calls and attributes are not followed, so some refused functions are
 not found; a function that loads is never taken for a refused one.
 """
 
@@ -19,11 +19,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torch_compat.loadability.operator_results import CONVERSIONS, result_of
+from torch_compat.torchscript.operator_results import CONVERSIONS, result_of
 from torch_compat.torchscript.parser import MOST_PARSED, NO_SOURCE, dotted, memory_needed, parse
 
 if TYPE_CHECKING:
-    from torch_compat.loadability.operator_results import Type
+    from torch_compat.torchscript.operator_results import Type
 
 __all__ = ["UNLIKE", "may_differ", "with_unlike_branches"]
 

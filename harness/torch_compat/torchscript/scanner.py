@@ -23,7 +23,8 @@ keywords, and the visible kinds of arguments. A kind is one letter:
     l  a list                            x  anything else: the kind does not show
     I, F, B, S, C  the same, or None
 
-The kind of an argument is visible if it is a constant, a list literal, or a parameter of the function declared with such a type.
+The kind of an argument is visible if it is a constant, a list literal, a parameter of the function declared with such a type, or the result
+of an operator whose arguments determine it (:mod:`torch_compat.torchscript.operator_results`).
 
 Strings and comments are skipped. Results are cached by source text, unless that is long: many archives contain the same code.
 
@@ -41,6 +42,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.torchscript.calls import KINDS, OPTIONAL, Call, CallShape
+from torch_compat.torchscript.operator_results import BOOL, CONVERSIONS, FLOAT, INT, STR, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,6 +133,7 @@ WORDS = {
 }
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}, **OPTIONAL}
+SCALARS = {"i": INT, "f": FLOAT, "b": BOOL, "s": STR}
 DEEPEST = 10_000  # nesting of brackets; parsers fail long before this
 LONGEST_KEPT = 1 << 16  # so that a thousand of them use little memory
 DEFINES = frozenset({"class", "def"})
@@ -222,17 +225,20 @@ def _scanned(source: str) -> Called:
             inner = _name(before) if before else ""
             ended = False
             if mark == first:
-                outer.append((name, kinds, keywords, word, "x"))
+                outer.append((name, kinds, keywords, word, begun and "x"))
                 name, kinds, keywords, word, begun = inner, "", [], "", ""
                 if inner == "def":
                     declared = {}
             else:
-                begun = "x"
+                result = "x"
                 if inner == "def":
                     declared = _declared(mark)
                 elif inner:
-                    results.add((inner, *_given(mark, declared)))
+                    shape = _given(mark, declared)
+                    results.add((inner, *shape))
+                    result = _result(inner, shape[0])
                     ended = True
+                begun = "x" if begun else result
         elif first == ")":
             ended = False
             if not name:
@@ -247,8 +253,10 @@ def _scanned(source: str) -> Called:
                     kinds += begun or _kind(before, declared)
                 results.add((name, kinds, tuple(keywords)))
                 ended = True
+            result = _result(name, kinds) if ended else "x"
             if outer:
                 name, kinds, keywords, word, begun = outer.pop()
+                begun = "x" if begun else result
         elif first == "[":
             stripped = before.strip()
             if _is_indexed(stripped) if stripped else ended and not before:
@@ -364,6 +372,14 @@ def _kind(text: str, declared: dict[str, str]) -> str:
         return "x"
     whole, fraction, exponent, imaginary = number.groups()
     return "c" if imaginary else "i" if whole is None and fraction is None and not exponent else "f"
+
+
+@lru_cache(maxsize=1024)
+def _result(name: str, kinds: str) -> str:
+    """The kind of the result of an operator call."""
+    result = result_of(name.removeprefix("aten::"), [SCALARS.get(kind) for kind in kinds])
+    result = CONVERSIONS.get(name, result)
+    return next((kind for kind, type_ in SCALARS.items() if type_ == result), "x")
 
 
 def scan(source: str) -> Scanned:
