@@ -104,3 +104,18 @@ def test_a_layer_refuses_a_state_of_another_width() -> None:
         resolve("aten::gru")(ramp(STEPS, ROWS, INPUTS), state, CELLS["gru"], False, 1, 0.0, False, False, False)
     with pytest.raises(Unsupported, match="reads past the end"):
         resolve("aten::lstm")(ramp(STEPS, ROWS, INPUTS), [state, state], CELLS["lstm"], False, 1, 0.0, False, False, False)
+
+
+@pytest.mark.parametrize(("horizon", "accepted"), [("1.13.1", False), ("2.0.0", True), ("2.0.1", True), ("2.1.2", False)])
+def test_only_the_onednn_layer_of_2_0_takes_a_sequence_without_steps(horizon: str, accepted: bool) -> None:
+    """2.0.0 and 2.0.1 return an empty output, for float32 and without a projection; the states are uninitialized."""
+    lstm = resolve("aten::lstm", Release(horizon))
+    doubles = [[Tensor(item.array.astype(np.float64)) for item in items] for items in (STATE, WEIGHTS)]
+    if accepted:
+        output, h, c = lstm(ramp(0, ROWS, INPUTS), STATE, WEIGHTS, True, 1, 0.0, False, False, False)
+        assert (output.array.shape, h.array.shape, c.array.shape) == ((0, ROWS, WIDTH), (1, ROWS, WIDTH), (1, ROWS, WIDTH))
+    else:
+        with pytest.raises(Raised, match="Expected sequence length to be larger than 0 in RNN"):
+            lstm(ramp(0, ROWS, INPUTS), STATE, WEIGHTS, True, 1, 0.0, False, False, False)
+    with pytest.raises(Raised, match="Expected sequence length to be larger than 0 in RNN"):
+        lstm(Tensor(np.zeros((0, ROWS, INPUTS))), *doubles, True, 1, 0.0, False, False, False)

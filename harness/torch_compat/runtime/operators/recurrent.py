@@ -26,6 +26,8 @@ LSTM = 2  # a mode of oneDNN
 MATRIX = 2  # dimensions
 BIAS_AT_ONCE, BY_ONEDNN = Release("1.12.0"), Release("2.0.0")
 """The first releases that add the bias of contiguous steps in the product, and whose LSTM layers are computed by oneDNN."""
+NOT_OF_NOTHING = Release("2.1.0")
+"""The first release after 2.0 that refuses a sequence without steps also where oneDNN would compute it."""
 
 
 def _sigmoid(x: Array, of: Array) -> Array:
@@ -227,6 +229,10 @@ def _network(kind: str) -> None:
             raise fail(
                 f"Expected hidden size {(hidden[0].shape[0], wide.shape[1], hidden[0].shape[2])}, got {list(hidden[0].shape)}"
             )
+        by_onednn = kind == "lstm" and x.dtype == FLOAT32 and BY_ONEDNN <= libraries.release < NOT_OF_NOTHING
+        if not len(wide) and by_onednn and hidden[0].shape[-1] == hidden[1].shape[-1]:
+            output = np.zeros((*x.shape[:2], hidden[0].shape[-1] * (2 if bidirectional else 1)), x.dtype)
+            return Tensor(output), *(Tensor(np.zeros_like(item)) for item in hidden)  # the contents of the states are undefined
         if not len(wide):
             raise fail("Expected sequence length to be larger than 0 in RNN")
         _check_width(kind, hidden[0], params)
