@@ -71,3 +71,42 @@ def test_elements_of_a_list_that_is_given_are_in_doubt(horizon: str, expected: b
     item = Tensor(np.ones(2, np.float32))
     assert module.run("forward", ([item, Tensor(np.ones(2, np.float32))],)).requires_grad is expected
     assert not item.requires_grad
+
+
+FIVE = "torch.mul(torch.add(torch.mul(torch.mul(x, 2), x), torch.mul(x, 3), alpha=1), x)"
+NEW = "g = torch.zeros([2], dtype=None, layout=None, device=None, pin_memory=None)\n"
+COPIED = f"{NEW}_0 = torch.copy_(g, x, False)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "expected"),
+    [
+        (NEW, "{h}, g", False),
+        (COPIED, "{h}, g", True),
+        (COPIED, "{h}, torch.select(g, 0, 0)", True),
+        (COPIED, "{h}, torch.view(g, [1, 2])", True),
+        (COPIED, "{h}, torch.reshape(g, [1, 2])", False),
+        (COPIED, "{h}, torch.contiguous(g, memory_format=0)", False),
+        (COPIED, "{h}, torch.add(g, 1, 1)", False),
+        (COPIED, "{h}, x", False),
+        (f"{COPIED}a, b, = torch.chunk(g, 2, 0)\n", "{h}, a", True),
+        (f"{COPIED}k = torch.add_(g, 1, 1)\n", "{h}, k", True),
+        (f"{NEW}_0 = torch.copy_(torch.select(g, 0, 0), torch.select(x, 0, 0), False)\n", "{h}, g", True),
+        (f"{NEW}_0 = torch.add_(g, x, alpha=1)\n", "{h}, g", False),
+        (f"{NEW}_0 = torch.fill_(g, 2)\n", "{h}, g", False),
+        (f"{NEW}_0 = torch.resize_(g, [1], memory_format=None)\n", "{h}, g", True),
+        (f"{NEW}_0 = torch.add(x, x, alpha=1, out=g)\n", "{h}, g", True),
+        ("_0 = torch.copy_(x, x, False)\n", "{h}, 2", True),
+        ("_0 = torch.copy_(self.b, x, False)\n", "{h}, 2", True),
+    ],
+)
+def test_a_method_that_resizes_what_others_may_hold_doubts_its_inputs(source: str, result: str, expected: bool) -> None:
+    """Asked of 1.6.0. A returned list counts as well, but a single tensor does not."""
+    body = "".join(f"    {line}\n" for line in f"{source}return ({result.format(h=FIVE)})".split("\n"))
+    method = f"{PLAIN}  def forward({X}) -> Tuple[Tensor, Any]:\n{body}"
+    for horizon in ("1.6.0", "1.7.1"):
+        module = program(method, f"reference@{horizon}", attributes={"n": 0})
+        setattr(module.object, "a_b", Tensor(np.ones(2, np.float32)))  # noqa: B010
+        first = module.run("forward", (Tensor(np.array([1, 2], np.float32)),))[0]
+        assert first.requires_grad is (expected and horizon == "1.6.0")
+    assert not required(f"{COPIED}return g", head=PLAIN)

@@ -4,7 +4,8 @@ Before it runs a method, the executor of 1.6 decides by type which values may re
 knows nothing about. The results of differentiated operators then require gradients, whatever the actual inputs are. Measured with 1.6.0:
 
 * This happens only if an argument may require gradients: a list or dict of tensors, an optional tensor, or a module that contains, at any
-  depth, a parameter that requires gradients, a list or dict of tensors, or a tensor that the method sets.
+  depth, a parameter that requires gradients, a list or dict of tensors, or a tensor that the method sets; or if the method resizes a
+  tensor that somebody else may hold (:mod:`torch_compat.runtime.language.resizing`), which puts all its inputs and attributes in doubt.
 * The tensors in doubt are then those of such a module, those in lists and dicts, the results of operators that take or return a list of
   tensors, and everything computed from tensors in doubt.
 * Consecutive operators whose derivatives the executor knows form a group. All results of a group with five or more nodes require
@@ -151,24 +152,29 @@ def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args:
         return None
     written = _written(object_, info)
     doubts = Doubts()
-    reason = False
+    reason = info.resizes_shared
     for value, type_ in zip(args, types, strict=False):
-        if _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
+        if info.resizes_shared or _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
             doubts.suspect(value)
             reason = True
         elif any(tensor.requires_grad for tensor in _tensors(value)):
             reason = True
     seen: dict[int, bool] = {}
-    reason = _look_at(object_, written, doubts, seen) or reason
+    reason = _look_at(object_, written, doubts, seen, doubtful=info.resizes_shared) or reason
     return doubts if reason else None
 
 
-def _look_at(object_: ScriptObject, written: frozenset[str], doubts: Doubts, seen: dict[int, bool]) -> bool:
-    """Whether a module object may require gradients; if so, put the tensors that it and its submodules hold in doubt."""
+def _look_at(
+    object_: ScriptObject, written: frozenset[str], doubts: Doubts, seen: dict[int, bool], *, doubtful: bool = False
+) -> bool:
+    """Whether a module object may require gradients; if so, put the tensors that it and its submodules hold in doubt.
+
+    Parameters:
+        doubtful: whether it may for another reason.
+    """
     if id(object_) in seen:
         return seen[id(object_)]
     seen[id(object_)] = False
-    doubtful = False
     own: list[Any] = []
     for name, type_ in zip(object_.info.attributes, object_.info.types(), strict=True):
         value = getattr(object_, "a_" + name, None)

@@ -124,9 +124,10 @@ class FunctionInfo:
         required: how many of them have no default.
         returns: annotation, or None.
         read_as_any: positions of the parameters that are declared as ``Any`` and read; determined up to 1.6.
+        resizes_shared: whether it resizes an input, an attribute or an element of its result; determined in 1.6.
     """
 
-    __slots__ = ("_types", "call", "name", "parameters", "read_as_any", "required", "returns")
+    __slots__ = ("_types", "call", "name", "parameters", "read_as_any", "required", "resizes_shared", "returns")
 
     def __init__(self, name: str, parameters: list[tuple[str, ast.expr | None]], required: int, returns: ast.expr | None) -> None:
         self.name = name
@@ -135,6 +136,7 @@ class FunctionInfo:
         self.required = required
         self.returns = returns
         self.read_as_any: frozenset[int] = frozenset()
+        self.resizes_shared = False
         self._types: list[Type] | None = None
 
     def types(self) -> list[Type]:

@@ -27,8 +27,10 @@ import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.runtime.doubts import SINCE, UNTIL
 from torch_compat.runtime.language.body import BodyCompiler
 from torch_compat.runtime.language.names import FILE_PREFIX, ClassInfo, FunctionInfo, Names, SourceError
+from torch_compat.runtime.language.resizing import resizes_shared
 from torch_compat.runtime.language.texts import DEVICES_UNTIL, read_as_any
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
 from torch_compat.torchscript.parser import MOST_PARSED, REQUIRED, dotted, memory_needed, parse
@@ -247,6 +249,8 @@ class Unit(Names):
         info = FunctionInfo(node.name, parameters, required, node.returns)
         if self.host.horizon.release < DEVICES_UNTIL:
             info.read_as_any = read_as_any(node)
+        if SINCE <= self.host.horizon.release < UNTIL:
+            info.resizes_shared = resizes_shared(node)
         name = f"f{len(self._infos)}"
         self._infos.append((name, info))
         self._bodies.append(BodyCompiler(self, None, info, cls).function(node, name))
