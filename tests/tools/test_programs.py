@@ -126,7 +126,7 @@ def test_a_program_that_was_changed_after_its_first_run_is_noticed(
     text = (small_tree / "fixtures/recipes/div.py").read_text(encoding="utf-8")
     (programs / "div.py").write_text(text + "\nCHANGED = True\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"div was changed after torch-1\.5\.1 had run it"):
-        tool["written"](folder, programs.parent, Root(small_tree).policy(counted=False), ["1.5.1"])
+        tool["written"](folder, programs.parent, Root(small_tree).policy(counted=False), ["1.5.1"], {})
 
 
 def test_a_program_that_cannot_be_read_is_named(tool: dict[str, Any], small_tree: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_program_that_cannot_be_read_is_named(tool: dict[str, Any], small_tree
     programs.mkdir(parents=True)
     (programs / "unfinished.py").write_text("FAMILY = 1\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"recipes/unfinished\.py"):
-        tool["written"](tmp_path / "folder", programs.parent, Root(small_tree).policy(counted=False), [])
+        tool["written"](tmp_path / "folder", programs.parent, Root(small_tree).policy(counted=False), [], {})
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def refusing_empty_batches(name: str, call: Callable[..., Any], horizon: Release
         x, weight = (*args, *keywords.values())[:2]
         if x.__class__ is not Tensor or weight.__class__ is not Tensor:
             return call(*args, **keywords)
-        transposed = args[TRANSPOSED] if form == "any" else form == "conv_transpose"
+        transposed = form == "conv_transpose"
+        if form == "any":
+            transposed = keywords.get("transposed", args[TRANSPOSED] if len(args) > TRANSPOSED else False)
         groups = keywords.get("groups", args[groups_at] if len(args) > groups_at else 1)
         dilation = keywords.get("dilation", args[dilation_at] if len(args) > dilation_at else 1)
         dilated = dilation != 1 if dilation.__class__ is int else any(size != 1 for size in dilation)
