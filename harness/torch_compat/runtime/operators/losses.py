@@ -474,7 +474,10 @@ def _cross(
         if reduction == MEAN:
             return Tensor(np.asarray(value.sum() / (x.size // classes)).astype(x.dtype))
         return _reduce(np.asarray(value), reduction, x.dtype)
-    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, single=single)
+    if weight is not None and weight.array.dtype != x.dtype:
+        raise fail(f"expected scalar type {words(x.dtype)} but found {words(weight.array.dtype)}")
+    double = None if weight is None else Tensor(weight.array.astype(FLOAT64))
+    plain, total = _nll(Tensor(logs), target, double, reduction, ignore_index, empty=empty, single=single)
     if not smoothing:
         return Tensor(plain.array.astype(x.dtype))
     kept = target.array != ignore_index
