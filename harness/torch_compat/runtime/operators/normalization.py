@@ -40,7 +40,7 @@ class _BatchSteps(NamedTuple):
     """How releases compute batch normalization, from a release on.
 
     Attributes:
-        asks: whether an empty input and its statistics are checked outside of training.
+        asks: whether an empty input and its statistics are checked outside of training, and change the running statistics in training.
         narrow: whether squares are computed in float32, where they overflow; in 1.9 squares and sums are in double precision.
         stored: whether the sum of squares is stored as float32 before it is divided, and the variance, too; then a single element per channel is
             also summed in float32.
@@ -167,6 +167,10 @@ def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Te
     ) -> Tensor:  # fmt: skip
         """Normalize by the statistics of the batch, which update the running statistics, or by the running statistics."""
         del cudnn_enabled
+        if training and not input.array.size and not era.asks:
+            running_mean, running_var = (
+                None if item is None else Tensor(item.array.copy()) for item in (running_mean, running_var)
+            )
         return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, era)[0]
 
     def native_batch_norm(
