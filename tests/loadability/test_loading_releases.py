@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from torch_compat.archive import Damage
-from torch_compat.formats.mobile_pickle import _lacks_definition
 from torch_compat.formats.model import Call, Facts
 from torch_compat.loadability import Judge, Needs, of, packaged_rules
 from torch_compat.pickles import unpickle
@@ -118,26 +117,6 @@ def test_bytecode_needs_the_overload_with_as_many_arguments() -> None:
     assert mobile(Call("aten::add", "Tensor", 3, ())).minimum_release == "1.10.0"
     assert mobile(Call("aten::add", "Tensor", 9, ())).readable_by == ()
     assert mobile(Call("aten::add", "NoSuch", 2, ())).readable_by == ()
-
-
-@pytest.mark.parametrize(
-    ("type_", "loads"),
-    [
-        ("List[__torch__.Found]", False),
-        ("Dict[str,Tuple[__torch__.Found, int]]", False),
-        ("__torch__.Found[NamedTuple, [[name, str]]]", True),
-        ("__torch__.Outer[NamedTuple, [[inner, __torch__.Found[NamedTuple, [[name, str]]]]]]", True),
-        ("__torch__.torch.classes.quantized.LinearPackedParamsBase", True),
-    ],
-)
-def test_no_release_finds_a_named_tuple_by_its_name_alone(type_: str, loads: bool) -> None:
-    """Seen with archives of 1.11, 1.12, 2.1 and 2.13, even if the named tuple is defined before."""
-    assert _lacks_definition(type_) is not loads
-    names = ("bytecode.pkl", "version")
-    facts = Facts("a.ptl", 1, "mobile", "zip", versions={"file-format": 3, "bytecode": 8}, names=names, records=frozenset(names))
-    if not loads:
-        facts.extra["lacks_definition"] = "bytecode.pkl"
-    assert bool(of(facts).readable_by) is loads
 
 
 def test_a_global_of_torch_decides() -> None:

@@ -8,7 +8,7 @@ for each function: its qualified name, its code, and (1.8 and newer, in version 
 
 * code: pairs of a name and a tuple: ``instructions`` (``("OP", index, 0)``...), ``operators`` (``("aten::add", "Tensor")``, from version
   6 on with the number of given arguments: ``("aten::add", "Tensor", 2)``), ``constants``, ``types``, ``register_size``
-  A type is a text; a named tuple is its name and its fields: ``__torch__.Found[NamedTuple, [[name, str]]]`` (1.11 and newer)
+  A type is a text; a named tuple is defined by its name and its fields: ``__torch__.Found[NamedTuple, [[name, str]]]`` (1.11 and newer)
 * schema: pairs ``arguments`` and ``returns``, each a tuple of ``name``, ``type``, ``default_value``
 
 Versions: 3 was never written with its number; 4 by 1.7 and 1.8; 5 by 1.9; 6 only by a backport (1.10 and newer);
@@ -18,11 +18,11 @@ and are no longer in the list of operators.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Corrupt
 from torch_compat.formats import _zip
+from torch_compat.formats._mobile_types import named_classes
 from torch_compat.formats.model import Call, Producer
 from torch_compat.formats.torchscript import producer, read_program
 from torch_compat.formats.torchscript import read_sources as read_torchscript_sources
@@ -37,7 +37,6 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 LAYOUT, FAMILY = "mobile_pickle", "mobile"
 RECORD = "bytecode.pkl"
 MOST_ARGUMENTS = 1 << 31
-OWN_TYPE, CLASSES, FIELDS = re.compile(r"__torch__\.[\w.]+"), "__torch__.torch.classes.", "[NamedTuple"
 ENTRY = 3  # units of work for an instruction, an operator, a function
 FIRST_LINES = {4: "1.7", 5: "1.9", 6: "1.10", 7: "1.10", 8: "1.12"}
 # PROTO n, MARK, then a number: the version; anything else is the first function
@@ -83,15 +82,14 @@ def read(archive: ZipArchive, facts: Facts) -> None:
         _zip.add_storages(archive, facts, result.storages, folder.__add__, key_of=folder)
     functions = result.value if isinstance(result.value, tuple) else (result.value,)
     functions = functions[1:] if version is not None else functions
-    facts.calls, facts.extra["instructions"] = _operators(functions, archive)
-    if any(_lacks_definition(type_) for function in functions for type_ in dict(function[1]).get("types", ())):
-        facts.extra["lacks_definition"] = RECORD
+    facts.calls, facts.extra["instructions"], facts.extra["named_classes"] = _read_functions(functions, archive)
 
 
-def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozenset[Call], tuple[str, ...]]:
-    """The operators that the functions name, and the instructions that they use."""
+def _read_functions(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozenset[Call], tuple[str, ...], frozenset[str]]:
+    """The operators that the functions name, the instructions that they use, and how their types name classes."""
     results: set[Call] = set()
     instructions: set[str] = set()
+    classes: set[str] = set()
     try:
         for function in functions:
             archive.allowance.spend(ENTRY)
@@ -101,18 +99,12 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
             for operator in code["operators"]:
                 name, overload, *count = operator
                 results.add(Call(_text(name), _text(overload), _count(count[0]) if count else None, ()))
-        return frozenset(results), tuple(sorted(instructions))
+            classes |= named_classes(code.get("types", ()), function[2] if len(function) > 2 else (), archive.allowance)
+        return frozenset(results), tuple(sorted(instructions)), frozenset(classes)
     except (TypeError, ValueError, LookupError):
         pass
     where = f"{archive.path}, record {RECORD!r}"
-    raise Corrupt("does not contain functions with instructions and operators", where=where, code="bad-bytecode")
-
-
-def _lacks_definition(type_: Any) -> bool:
-    """Whether a type refers to a named tuple by its name, as in ``List[__torch__.Found]``, where the loader needs its fields."""
-    return isinstance(type_, str) and any(
-        not match[0].startswith(CLASSES) and not type_.startswith(FIELDS, match.end()) for match in OWN_TYPE.finditer(type_)
-    )
+    raise Corrupt("does not contain functions with instructions, operators, types and a schema", where=where, code="bad-bytecode")
 
 
 def _text(value: Any) -> str:

@@ -90,8 +90,7 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         record = _own_name(model, facts.sources)
         if record is not None:
             results["own-name"] = record
-    if "lacks_definition" in facts.extra:
-        results["lacks-definition"] = facts.extra["lacks_definition"]
+    results.update({f"bytecode-type:{item}": "bytecode.pkl" for item in facts.extra.get("named_classes", ())})
     if facts.extra.get("packed_transposed"):
         results["packed-transposed"] = "data.pkl"
     checkpoint = facts.extra.get("checkpoint")

@@ -24,7 +24,8 @@ consists of signs, which are properties of an archive, or of an operation on it:
     nested:none                        a nested tensor contains no tensor
     lacks:torch.nn.modules.rnn.GRU/_flat_weights   an object of this class lacks this attribute
     state-ends:torch.utils.hooks.RemovableHandle/tuple   the state of an object of this class is a tuple whose last item has this type
-    lacks-definition                   bytecode has a type that refers to a named tuple by its name alone
+    bytecode-type:undefined            the table of types in bytecode names a named tuple that no earlier type defines; class: it names a
+                                       class of the program; undefined-in-schema: a larger type in a schema names an undefined class
     debug:string-table                 the debug records keep their strings in one table
     type:NoneType                      TorchScript source has this type in an annotation
     function:unchecked_cast            TorchScript source calls this builtin function
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "lacks-definition", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
