@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torch_compat.torchscript.calls import CallShape
-from torch_compat.torchscript.scanner import bases, outline, scan, uses
+from torch_compat.torchscript.scanner import _kept_result, bases, outline, scan, uses
 
 
 def shapes(text: str) -> set[str]:
@@ -167,3 +167,11 @@ def test_a_class_in_outline(name: str, expected: tuple[str, tuple[tuple[str, ...
 
 def test_shapes_are_equal_by_value() -> None:
     assert scan("torch.add(x, 1)").shapes == scan("y = torch.add(z, 2)").shapes == {CallShape("aten::add", "xi", ())}
+
+
+def test_results_of_calls_with_more_arguments_than_operators_take_are_not_kept() -> None:
+    """A source can contain thousands of calls, each with a million arguments: their kinds would fill the memory."""
+    before = _kept_result.cache_info()
+    assert "aten::add(_, int)" in shapes(f"return torch.add(torch.gcd({', '.join(['1'] * 1000)}), 1)")
+    after = _kept_result.cache_info()
+    assert after.misses + after.hits == before.misses + before.hits + 1  # of add

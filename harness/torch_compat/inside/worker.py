@@ -603,8 +603,9 @@ def save_checkpoint(value, path):
 def do_produce(torch, request, progress):
     """Run a recipe. Needs ``recipe`` (path), ``name``, ``path`` (of the archive to write).
 
-    Returns ``{"calls", "golden"}``, or ``{"not_writable": error}`` if this release cannot write it. The golden is computed in a separate
-    fork: if a release crashes on its own program, the archive is kept and the golden records the crash.
+    Returns ``{"calls", "golden"}``, ``{"not_writable": error}`` if this release cannot write it, or ``{"not_recordable": text}`` if the values
+    of the recipe cannot be encoded, or its arguments not be decoded. The golden is computed in a separate fork: if a release crashes on its
+    own program, the archive is kept and the golden records the crash.
     """
     _neutral_module_files(torch)
     try:
@@ -615,15 +616,22 @@ def do_produce(torch, request, progress):
     except Exception as error:
         return {"not_writable": _error("write", error)}
     # Each call's inputs are encoded together, so that shared storages are shared again in every reader.
-    calls = [
-        {"method": method, "args": Encoder(torch).encode(tuple(args))["tuple"]}
-        for method, args in (recipe.calls() if hasattr(recipe, "calls") else ())
-    ]
+    calls = []
+    for method, args in recipe.calls() if hasattr(recipe, "calls") else ():
+        try:
+            calls.append({"method": method, "args": Encoder(torch).encode(tuple(args))["tuple"]})
+            Decoder(torch).decode({"tuple": calls[-1]["args"]})
+        except RecursionError:
+            return {"not_recordable": "an argument of %s is nested too deeply" % method}
+        except ValueError as error:
+            return {"not_recordable": "an argument of %s: %s" % (method, error)}
 
     def golden(torch, request, progress):
         return perform(torch, recipe.FAMILY, lambda: result, calls, progress)
 
     answer = serve_one(torch, golden, {"timeout_s": float(request.get("timeout_s", 60)) / 2})
+    if answer.get("failed", {}).get("type") == "builtins.RecursionError":
+        return {"not_recordable": "a value is nested too deeply"}
     if "failed" in answer:
         raise RuntimeError("computing the golden: " + answer["failed"]["trace"])
     return {"calls": calls, "golden": answer["result"] if "result" in answer else answer}

@@ -180,6 +180,8 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         error = result["not_writable"]
         message = normalise(error["message"], {str(path): "<archive>", str(scratch): "<folder>"})
         return NotWritable(**common, type=error["type"], message=message)
+    if "not_recordable" in result:
+        raise _not_recordable(name, result["not_recordable"])
     try:
         identity = identify(path)
         content = content_digest(path)
@@ -194,11 +196,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         check_calls(result["calls"])
         check_result(golden, "golden")
     except ValueError as error:
-        raise ReaderError(
-            f"{name} cannot be recorded: {error}",
-            code="not-recordable",
-            hint="record a part of the value, or a value with less nesting",
-        ) from error
+        raise _not_recordable(name, error) from error
     again = normalise_result(readback.get("result", readback), Path(path.name))
     measured = measure(path)
     entry = Fixture(
@@ -216,3 +214,11 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         readback="same" if compare(golden, again).result == "same" else again,
     )
     return DirectoryFixture(**vars(entry), files=measured.files) if recipe.family in DIRECTORIES else entry
+
+
+def _not_recordable(name: str, why: object) -> ReaderError:
+    return ReaderError(
+        f"{name} cannot be recorded: {why}",
+        code="not-recordable",
+        hint="use values that a manifest can hold: numbers, texts, tensors, and containers of them with little nesting",
+    )

@@ -135,6 +135,7 @@ CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}, **OPTIONAL}
 SCALARS = {"i": INT, "f": FLOAT, "b": BOOL, "s": STR}
 DEEPEST = 10_000  # nesting of brackets; parsers fail long before this
+LONGEST_CALL = 200  # characters of an operator's name and number of arguments; no operator has so many
 LONGEST_KEPT = 1 << 16  # so that a thousand of them use little memory
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
@@ -374,9 +375,13 @@ def _kind(text: str, declared: dict[str, str]) -> str:
     return "c" if imaginary else "i" if whole is None and fraction is None and not exponent else "f"
 
 
-@lru_cache(maxsize=1024)
 def _result(name: str, kinds: str) -> str:
-    """The kind of the result of an operator call."""
+    """The kind of the result of an operator call; ``x`` for a call with more arguments than an operator takes."""
+    return _kept_result(name, kinds) if len(name) + len(kinds) <= LONGEST_CALL else "x"
+
+
+@lru_cache(maxsize=1024)
+def _kept_result(name: str, kinds: str) -> str:
     result = result_of(name.removeprefix("aten::"), [SCALARS.get(kind) for kind in kinds])
     result = CONVERSIONS.get(name, result)
     return next((kind for kind, type_ in SCALARS.items() if type_ == result), "x")
