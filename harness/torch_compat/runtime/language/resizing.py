@@ -2,7 +2,7 @@
 
 Before it runs a method, the executor of 1.6 forgets the known properties of every tensor that may share memory with a tensor that the method
 resizes, in which it includes the target of ``copy_`` and of ``out=``. The inputs and the attributes of the module are among these tensors
-if the target is one of them, or an element of the tuple or list that the method returns. Asked of 1.6.0 with 40 methods.
+if the target is one of them, or an element of the tuple or list that the method returns. Measured in 1.6.0 with about 60 methods.
 """
 
 from __future__ import annotations
