@@ -85,8 +85,8 @@ def _no_pixels(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
     return bool(args) and args[0].array.ndim > 2 and 0 in args[0].array.shape[-3:]
 
 
-def _nothing(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
-    return bool(args) and args[0].array.ndim > 2 and not args[0].array.size
+def _no_channels(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
+    return bool(args) and args[0].array.ndim > 2 and 0 in args[0].array.shape[:2]
 
 
 def _trap(operators: str, releases: str, applies: Callable[[tuple[Any, ...], dict[str, Any]], bool]) -> _Trap:
@@ -94,15 +94,16 @@ def _trap(operators: str, releases: str, applies: Callable[[tuple[Any, ...], dic
 
 
 TRAPS = (
-    _trap("fmod_?", "1.5.0..<1.6.0", lambda args, keywords: _integers_by_zero(args, keywords, scalar=False)),
+    _trap("fmod_?", "..<1.6.0", lambda args, keywords: _integers_by_zero(args, keywords, scalar=False)),
     _trap("fmod_?", "1.6.0..<1.7.0", lambda args, keywords: _integers_by_zero(args, keywords, scalar=True)),
-    _trap("group_norm", "1.1.0..<1.12.0", _zero(1, "num_groups", least=2)),
+    _trap("remainder_?", "..<1.5.0", lambda args, keywords: _integers_by_zero(args, keywords, scalar=False)),
+    _trap("group_norm", "..<1.12.0", _zero(1, "num_groups", least=2)),
     _trap("native_group_norm", "1.6.0..<1.12.0", _zero(6, "group", least=2)),
     _trap("(max|avg)_pool[123]d|max_pool[123]d_with_indices", "1.2.0..<1.7.0", _stride_of_window),
     _trap("conv[123]d|conv_transpose[123]d", "..<1.4.0", _zero(3, "stride", least=2)),
     _trap("conv[123]d|conv_transpose[123]d", "..<1.13.0", _zero(6, "groups", least=2)),
     _trap("native_channel_shuffle", "1.11.0..<2.8.0", _zero(1, "groups", least=3)),
-    _trap("(native_)?channel_shuffle", "1.11.0..<1.13.0", _nothing),
+    _trap("(native_)?channel_shuffle", "1.11.0..<1.13.0", _no_channels),
     _trap("pixel_shuffle", "..<1.8.0", _factor),
     _trap("pixel_shuffle", "1.8.0..<2.10.0", _overflowing_factor),
     _trap("pixel_(un)?shuffle", "1.12.0..<1.13.0", _no_pixels),

@@ -546,9 +546,9 @@ def _channels_shuffled(self: Tensor, groups: int) -> Tensor:
 
 @operator("aten::channel_shuffle")
 def channel_shuffle_1_0(self: Tensor, groups: int) -> Tensor:
-    """Up to 1.10 an empty tensor cannot be shuffled."""
+    """Up to 1.10 a tensor without batch or channels cannot be shuffled."""
     result = _channels_shuffled(self, groups)
-    if not self.array.size:
+    if 0 in self.array.shape[:2]:
         raise fail(
             "cannot reshape tensor of 0 elements, because the unspecified dimension size -1 can be any value and is ambiguous"
         )
