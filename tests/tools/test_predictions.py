@@ -31,7 +31,7 @@ from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, ExecutedSample, draw
-from torch_compat.report.predictions import ReaderCounts, stated
+from torch_compat.report.predictions import ReaderCounts, document, stated
 from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.load import load
 from torch_compat.workspace import Root
@@ -250,6 +250,13 @@ def test_a_document_that_does_not_fit_is_noticed(
     path.write_text(changed, encoding="utf-8")
     results = list(command._document(Root(tmp_path), repository.evidence, counted, lock))
     assert any(said in item for item in results), results
+
+
+def test_the_document_has_the_texts_of_the_policy(repository: Drawn) -> None:
+    """`nox -s generate` writes them; counts change only by `nox -s predictions`."""
+    text = (REPOSITORY / PREDICTIONS).read_text(encoding="utf-8")
+    lock = read_lock(REPOSITORY / "policies" / "torch").counts
+    assert text == document([*stated(text)], repository.evidence.policy, lock)
 
 
 def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> None:

@@ -12,6 +12,7 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.loadability import load_rules
 from torch_compat.places import inside, read_whole
+from torch_compat.policy.counts import read_lock
 from torch_compat.replay.classes import saved_classes
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
@@ -66,6 +67,11 @@ def _all_classes(root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str
     return classes_md(classes, writers)
 
 
+def _predictions(root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
+    """The stated counts with the policy's texts; only ``nox -s predictions`` counts again."""
+    return document([*stated(old)], judged().evidence.policy, read_lock(inside(root, "policies/torch")).counts)
+
+
 GENERATED = tuple(
     sorted(
         (
@@ -73,11 +79,12 @@ GENERATED = tuple(
             Generated("policies/torch/weights_only_refusals.toml", _refusals, feeds=True),
             Generated("fixtures/README.md", _fixtures),
             Generated(CLASSES_REPORT, _all_classes),
+            Generated(PREDICTIONS, _predictions),
         ),
         key=lambda generated: not generated.feeds,
     )
 )
-"""All generated files that take only seconds, starting with those that judging reads. Some are made from archives, which
+"""Every generated file that needs no predictions of programs, starting with those that judging reads. Some are made from archives, which
 reports never open."""
 
 
