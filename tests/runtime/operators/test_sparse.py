@@ -152,3 +152,33 @@ def test_quantized_tensors_are_not_added() -> None:
     for name, args in (("add", (coded, 1)), ("mul", (coded, 2)), ("sum", (coded,))):
         with pytest.raises(Raised):
             call(name, *args)
+
+
+@pytest.mark.parametrize(("at", "coalesced"), [("1.12.1", [False, False, False]), ("1.13.1", [True, True, False])])
+def test_no_or_one_value_is_coalesced_since_1_13(at: str, coalesced: list[bool]) -> None:
+    tensors = [
+        call("sparse_coo_tensor", Tensor(np.zeros((2, n), np.int64)), Tensor(np.ones(n, np.float32)), [2, 2], at=at)
+        for n in range(3)
+    ]
+    assert [call("is_coalesced", tensor, at=at) for tensor in tensors] == coalesced
+    assert [call("is_coalesced", call("mul", tensor, 2, at=at), at=at) for tensor in tensors] == coalesced
+
+
+@pytest.mark.parametrize(("at", "coalesced"), [("1.6.0", False), ("1.12.1", False), ("1.13.1", True)])
+def test_a_strided_tensor_of_zeros_is_coalesced_since_1_13(at: str, coalesced: bool) -> None:
+    for zeros in (
+        np.zeros((2, 3), np.float32),
+        np.zeros((2, 3), np.bool_),
+        np.zeros((), np.float32),
+        np.zeros((0, 3), np.float32),
+    ):
+        assert call("is_coalesced", call("to_sparse", Tensor(zeros), at=at), at=at) is coalesced
+    assert call("is_coalesced", call("to_sparse", Tensor(np.ones((1, 1), np.float32)), at=at), at=at) is True
+
+
+@pytest.mark.parametrize("at", ["1.12.1", "1.13.1"])
+def test_the_parts_of_a_tensor_without_values_keep_their_strides(at: str) -> None:
+    indices = Tensor(np.array([[0, 1, 0], [2, 0, 2]])[:, :0])
+    tensor = call("sparse_coo_tensor", indices, Tensor(np.zeros(0, np.float32)), [2, 3], at=at)
+    result = call("indices", call("coalesce", tensor, at=at), at=at)
+    assert [step // 8 for step in result.array.strides] == [3, 1]

@@ -44,8 +44,14 @@ def sparse_coo_tensor(
     pin_memory: bool | None = None,
     is_coalesced: bool | None = None,
     era: bool = True,
+    alone: bool = False,
 ) -> OpaqueTensor:
-    """Create a tensor of values whose first coordinates are the columns of ``indices``; up to 1.13 these are checked."""
+    """Create a tensor of values whose first coordinates are the columns of ``indices``; up to 1.13 these are checked.
+
+    Parameters:
+        era: whether the indices are checked.
+        alone: whether fewer than two values make it coalesced.
+    """
     del layout, pin_memory, is_coalesced
     on_cpu(device)
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload with only a size
@@ -72,16 +78,20 @@ def sparse_coo_tensor(
         if (places >= bounds).any():
             raise fail("size is inconsistent with indices")
     kind = any_dtype(dtype, elements.dtype)
-    return created(places, cast(elements, kind), shape, coalesced=False)  # in the memory of the two tensors
+    coalesced = alone and len(elements) < 2  # noqa: PLR2004 - nothing to sum or sort
+    return created(places, cast(elements, kind), shape, coalesced=coalesced)  # in the memory of the two tensors
 
 
-def _sparse_coo_tensor(*args: Any, **keywords: Any) -> OpaqueTensor:
+@operator("aten::sparse_coo_tensor", since="1.13.0", of="any", gradient=False)
+def sparse_coo_tensor_1_13(*args: Any, **keywords: Any) -> OpaqueTensor:
+    """As of 1.13 a tensor of no or one value is coalesced."""
+    return sparse_coo_tensor(*args, **keywords, alone=True)
+
+
+@operator("aten::sparse_coo_tensor", since="2.0.0", of="any", gradient=False)
+def sparse_coo_tensor_2_0(*args: Any, **keywords: Any) -> OpaqueTensor:
     """As of 2.0 indices are not checked."""
-    keywords["era"] = False
-    return sparse_coo_tensor(*args, **keywords)
-
-
-operator("aten::sparse_coo_tensor", since="2.0.0", of="any", gradient=False)(_sparse_coo_tensor)
+    return sparse_coo_tensor(*args, **keywords, era=False, alone=True)
 
 
 def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
@@ -137,7 +147,11 @@ def summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTenso
 def coalesce(self: Any) -> OpaqueTensor:
     """Sum values with the same index; a coalesced tensor is returned unchanged."""
     indices, values, coalesced = parts_of(self, "coalesce")
-    return self if coalesced else summed(indices, values, self.shape)
+    if coalesced:
+        return self
+    if not len(values):
+        return created(indices, values, self.shape, coalesced=True)
+    return summed(indices, values, self.shape)
 
 
 def _strided_alone(name: str) -> None:
@@ -195,28 +209,27 @@ def dense_dim(self: Any) -> int:
     return int(parts_of(self, "dense_dim")[1].ndim) - 1
 
 
-def _places(array: Array, sparse: int, *, ordered: bool) -> OpaqueTensor:
-    elsewhere = tuple(range(sparse, array.ndim))
-    result = np.nonzero((array != 0).any(axis=elsewhere) if elsewhere else array)
-    rows = np.array(result, np.int64).reshape(sparse, -1)
-    indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
-    return created(indices, np.ascontiguousarray(array[result]), array.shape, coalesced=True)
-
-
 def _to_sparse() -> None:
-    for since, ordered in (("1.0.0", False), ("1.12.0", True)):
+    for since, ordered, alone in (("1.0.0", False, False), ("1.12.0", True, False), ("1.13.0", True, True)):
 
-        def to_sparse(self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, **keywords: Any) -> OpaqueTensor:
-            """The sparse tensor of the nonzero elements."""
+        def to_sparse(
+            self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, alone: bool = alone, **keywords: Any
+        ) -> OpaqueTensor:
+            """The sparse tensor of the nonzero elements. Up to 1.12 a tensor without nonzero elements is not coalesced."""
             if layout is None and not keywords and not args and not self.ndim:
                 kept = self.array.reshape(1)[: int(self.array != 0)]
-                return created(np.zeros((0, len(kept)), np.int64), kept.copy(), (), coalesced=True)
+                return created(np.zeros((0, len(kept)), np.int64), kept.copy(), (), coalesced=alone or bool(len(kept)))
             if layout is not None or keywords or len(args) > 1 or not self.ndim:
                 raise Unsupported("the reference reader does not support this form of to_sparse", code="operator")
             sparse = args[0] if args else self.ndim
             if not isinstance(sparse, int) or not 0 < sparse <= self.ndim:
                 raise fail("sparse_dim must be between 1 and the number of dimensions")
-            return _places(self.array, sparse, ordered=ordered)
+            elsewhere = tuple(range(sparse, self.array.ndim))
+            result = np.nonzero((self.array != 0).any(axis=elsewhere) if elsewhere else self.array)
+            rows = np.array(result, np.int64).reshape(sparse, -1)
+            indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
+            values = np.ascontiguousarray(self.array[result])
+            return created(indices, values, self.array.shape, coalesced=alone or bool(len(values)))
 
         operator("aten::to_sparse", of="any", gradient=False, since=since)(to_sparse)
 
