@@ -78,7 +78,7 @@ def sparse_coo_tensor(
         if (places >= bounds).any():
             raise fail("size is inconsistent with indices")
     kind = any_dtype(dtype, elements.dtype)
-    coalesced = alone and len(elements) < 2  # noqa: PLR2004 - nothing to sum or sort
+    coalesced = alone and len(elements) < 2
     return created(places, cast(elements, kind), shape, coalesced=coalesced)  # in the memory of the two tensors
 
 
