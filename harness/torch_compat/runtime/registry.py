@@ -165,6 +165,7 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
     rest = calls.get("any") or calls.get("tensor")
     by_class = {cls: calls[kind] for cls, kind in KINDS.items() if kind in calls}
     tensor, scalar = calls.get("tensor"), calls.get("scalar")
+    two, onto = tensor is not None and scalar is not None, name in ONTO_STRIDED
 
     def found_by_keyword(keywords: dict[str, Any]) -> Callable[..., Any]:
         """The function whose first parameter is given by keyword and has the right kind."""
@@ -178,11 +179,11 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
             return found_by_keyword(keywords)(**keywords)
         first = args[0]
         result = by_class.get(first.__class__, rest)
-        if result is scalar and tensor is not None and scalar is not None:
+        if two and result is scalar:
             second = args[1] if len(args) > 1 else keywords.get("other")
             if second.__class__ is Tensor:
                 result = tensor
-        elif name in ONTO_STRIDED and result is tensor and len(args) > 1 and args[1].__class__ is OpaqueTensor:
+        elif onto and result is tensor and len(args) > 1 and args[1].__class__ is OpaqueTensor:
             result = calls.get("opaque", result)
         if result is None:
             raise Unsupported(
@@ -377,7 +378,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
-        if arrange is not None:
+        if arrange is not None and (result.__class__ is not Tensor or result.array.ndim > 1):
             arrange(result, args, keywords)
         if requires and tracks and grad.enabled:
             first = args[0] if args else None

@@ -438,15 +438,15 @@ class Slipping:
     def _product(self, name: str, function: Function) -> Function:
         def product(*args: Any, **keywords: Any) -> Any:
             run = self._run
-            if run is None:
-                return function(*args, **keywords)
-            if run.failed is not None and any(is_absent(arg) for arg in args):
+            if run is not None and run.failed is not None and any(is_absent(arg) for arg in args):
                 if self._joins:
                     run.join(JOINED)
                 return run.failed.absent(product_shape(name, args) if name in PRODUCTS else None)
             try:
                 return function(*args, **keywords)
             except Raised as error:
+                if run is None:
+                    raise
                 given = (*args, *keywords.values())
                 if run.failed is not None or not differentiated(*given):
                     raise

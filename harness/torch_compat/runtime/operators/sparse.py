@@ -44,18 +44,18 @@ def sparse_coo_tensor(
     pin_memory: bool | None = None,
     is_coalesced: bool | None = None,
     era: bool = True,
-    alone: bool = False,
+    single: bool = False,
 ) -> OpaqueTensor:
     """Create a tensor of values whose first coordinates are the columns of ``indices``; up to 1.13 these are checked.
 
     Parameters:
         era: whether the indices are checked.
-        alone: whether fewer than two values make it coalesced.
+        single: whether fewer than two values make it coalesced.
     """
     del layout, pin_memory, is_coalesced
     on_cpu(device)
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload with only a size
-        raise Unsupported("the reference reader does not support creating a sparse tensor from a size alone", code="value")
+        raise Unsupported("the reference reader does not support creating a sparse tensor from a size single", code="value")
     places, elements = indices.array, values.array
     if places.dtype != np.int64:
         raise fail("indices must be an int64 tensor")
@@ -78,20 +78,22 @@ def sparse_coo_tensor(
         if (places >= bounds).any():
             raise fail("size is inconsistent with indices")
     kind = any_dtype(dtype, elements.dtype)
-    coalesced = alone and len(elements) < 2
+    coalesced = single and len(elements) < 2
     return created(places, cast(elements, kind), shape, coalesced=coalesced)  # in the memory of the two tensors
 
 
 @operator("aten::sparse_coo_tensor", since="1.13.0", of="any", gradient=False)
 def sparse_coo_tensor_1_13(*args: Any, **keywords: Any) -> OpaqueTensor:
     """As of 1.13 a tensor of no or one value is coalesced."""
-    return sparse_coo_tensor(*args, **keywords, alone=True)
+    keywords["single"] = True
+    return sparse_coo_tensor(*args, **keywords)
 
 
 @operator("aten::sparse_coo_tensor", since="2.0.0", of="any", gradient=False)
 def sparse_coo_tensor_2_0(*args: Any, **keywords: Any) -> OpaqueTensor:
     """As of 2.0 indices are not checked."""
-    return sparse_coo_tensor(*args, **keywords, era=False, alone=True)
+    keywords["era"] = False
+    return sparse_coo_tensor_1_13(*args, **keywords)
 
 
 def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
@@ -148,10 +150,9 @@ def coalesce(self: Any) -> OpaqueTensor:
     """Sum values with the same index; a coalesced tensor is returned unchanged."""
     indices, values, coalesced = parts_of(self, "coalesce")
     if coalesced:
-        return self
-    if not len(values):
-        return created(indices, values, self.shape, coalesced=True)
-    return summed(indices, values, self.shape)
+        result: OpaqueTensor = self
+        return result
+    return summed(indices, values, self.shape) if len(values) else created(indices, values, self.shape, coalesced=True)
 
 
 def _strided_alone(name: str) -> None:
@@ -210,15 +211,15 @@ def dense_dim(self: Any) -> int:
 
 
 def _to_sparse() -> None:
-    for since, ordered, alone in (("1.0.0", False, False), ("1.12.0", True, False), ("1.13.0", True, True)):
+    for since, ordered, single in (("1.0.0", False, False), ("1.12.0", True, False), ("1.13.0", True, True)):
 
         def to_sparse(
-            self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, alone: bool = alone, **keywords: Any
+            self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, single: bool = single, **keywords: Any
         ) -> OpaqueTensor:
             """The sparse tensor of the nonzero elements. Up to 1.12 a tensor without nonzero elements is not coalesced."""
             if layout is None and not keywords and not args and not self.ndim:
                 kept = self.array.reshape(1)[: int(self.array != 0)]
-                return created(np.zeros((0, len(kept)), np.int64), kept.copy(), (), coalesced=alone or bool(len(kept)))
+                return created(np.zeros((0, len(kept)), np.int64), kept.copy(), (), coalesced=single or bool(len(kept)))
             if layout is not None or keywords or len(args) > 1 or not self.ndim:
                 raise Unsupported("the reference reader does not support this form of to_sparse", code="operator")
             sparse = args[0] if args else self.ndim
@@ -229,7 +230,7 @@ def _to_sparse() -> None:
             rows = np.array(result, np.int64).reshape(sparse, -1)
             indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
             values = np.ascontiguousarray(self.array[result])
-            return created(indices, values, self.array.shape, coalesced=alone or bool(len(values)))
+            return created(indices, values, self.array.shape, coalesced=single or bool(len(values)))
 
         operator("aten::to_sparse", of="any", gradient=False, since=since)(to_sparse)
 
