@@ -55,7 +55,7 @@ def sparse_coo_tensor(
     del layout, pin_memory, is_coalesced
     on_cpu(device)
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload with only a size
-        raise Unsupported("the reference reader does not support creating a sparse tensor from a size single", code="value")
+        raise Unsupported("the reference reader does not support creating a sparse tensor from a size alone", code="value")
     places, elements = indices.array, values.array
     if places.dtype != np.int64:
         raise fail("indices must be an int64 tensor")
