@@ -77,8 +77,8 @@ GENERATED = tuple(
         key=lambda generated: not generated.feeds,
     )
 )
-"""All generated files that take only seconds, starting with those that judging reads. Some are made from archives, which
-reports never open."""
+"""All generated files except :data:`PREDICTIONS`, which takes much longer; those that judging reads come first. Some are made from archives,
+which reports never open."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:
