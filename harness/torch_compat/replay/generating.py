@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from torch_compat.report.predictions import ReaderCounts
     from torch_compat.workspace import Root
 
-__all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
+__all__ = ["GENERATED", "PREDICTIONS", "UNUSED", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 
 PREDICTIONS = "reports/predictions.md"
+UNUSED = "does not explain anything; remove it from the policy"
+"""The message about a behavior that explains no cell. ``tools/rehearse.py`` finds the behavior by this text."""
 
 
 def _refusals(root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
