@@ -211,7 +211,7 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Regenerate the files that take only seconds: policy schema, weights_only.toml, locks, findings.md, parts of README.md.
+    """Regenerate the policy schema, weights_only.toml, locks, findings.md, release reports and parts of README.md; takes 1 to 3 minutes.
 
     In counts.lock, behaviors are not updated (use `nox -s predictions -- --write`). In waivers.lock, only entries that continue are
     updated; new differences are accepted only by `torch-compat accept --write`.

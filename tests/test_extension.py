@@ -115,8 +115,8 @@ def test_details_are_logged(caplog: pytest.LogCaptureFixture) -> None:
         pytest.warns(OperatorApiWarning, match=r"aten::add\.Tensor can no longer"),
     ):
         verify(manifest(entry(ADD)), fake_torch(now))
-    assert f"was {ADD}" in caplog.text
-    assert f"is  {now}" in caplog.text
+    assert f"recorded schema: {ADD}" in caplog.text
+    assert f"schema in this torch: {now}" in caplog.text
     assert "ms" in caplog.text
 
 

@@ -99,7 +99,7 @@ def alter(path: Path, changes: dict[bytes, bytes]) -> None:
     content = path.read_bytes()
     for old, new in changes.items():
         if old not in content:
-            raise SystemExit(f"{path.name} of this release has no {old.decode()!r}")
+            raise SystemExit(f"{path.name} of this release does not contain {old.decode()!r}")
         content = content.replace(old, new)
     mode = path.stat().st_mode
     path.unlink()
@@ -114,10 +114,10 @@ def wrong(kind: str, report: dict[str, Any]) -> list[str]:
         for item in report["new"]
         if item["policy"] == "breaks"
     }
-    messages = [f"{what} of {name} is not named" for what, name in sorted(EXPECTED[kind] - results)]
+    messages = [f"the report lacks: {what} of {name}" for what, name in sorted(EXPECTED[kind] - results)]
     if not EXPECTED[kind]:
         messages += [f"new: {item['cause']}" for item in report["new"]]
-    messages += [f"required and not asked: {item['what']}: {item['why']}" for item in report["not_asked"] if item["required"]]
+    messages += [f"required but not checked: {item['what']}: {item['why']}" for item in report["not_asked"] if item["required"]]
     status = 1 if EXPECTED[kind] else 0
     return [*messages, *([] if report["exit_status"] == status else [f"exit status {report['exit_status']}, expected {status}"])]
 
@@ -138,7 +138,7 @@ def check(environment: Environment, kind: str, folder: Path, day: dt.date, optio
         return [f"no report, exit status {done.returncode}"]
     asked, new = report["asked"], report["new"]
     print(
-        f"{kind}: {asked['cells']} of {asked['cells_in_all']} cells, {asked['own_cells']} of its own, {asked['recipes']} recipes, "
+        f"{kind}: {asked['cells']} of {asked['cells_in_all']} cells, {asked['own_cells']} of its own archives, {asked['recipes']} recipes, "
         f"{asked['operators']} operators: {len(new)} new, {took:.0f} s, {processor:.0f} s of processor time"
     )
     for item in new:

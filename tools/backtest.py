@@ -49,9 +49,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Print, write or check; expected errors are printed as messages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=REPOSITORY, help="root of the repository; default: this repository")
-    parser.add_argument("--release", action="append", help="only this release, as its section is; can be repeated; prints it")
+    parser.add_argument(
+        "--release", action="append", help="print the section of this release instead of writing the documents; can be repeated"
+    )
     parser.add_argument("--write", action="store_true", help="write the documents")
-    parser.add_argument("--check", action="store_true", help="compare the documents and the labels with what is found")
+    parser.add_argument("--check", action="store_true", help="compare the documents and the labels with the current result")
     asked = parser.parse_args(arguments)
     try:
         return run(asked.root.resolve(), asked.release, write=asked.write, check=asked.check)
@@ -81,7 +83,7 @@ def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> 
     if not check:
         return 1 if changed else 0
     broken, odd = held(result, hand)
-    print("\n".join([*broken, *odd]) or "the labels fit, and the limits hold")
+    print("\n".join([*broken, *odd]) or "the labels match, and no limit is exceeded")
     if changed or broken or (odd and hand.labels):
         return 1
     return 0 if hand.labels else 4

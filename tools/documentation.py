@@ -158,7 +158,7 @@ def policy_reference(root: Path) -> str:
         header = f"[[{key}]]" if "items" in form else f"[{key}]"
         direct[model] = header
         rows.append(f"| [`{header}`](#{_anchor('policy', model)}) | {_cell(definitions[model].get('description', ''))} |")
-    sections = ["| table | holds |\n|---|---|\n" + "\n".join(rows)]
+    sections = ["| table | contents |\n|---|---|\n" + "\n".join(rows)]
     order = [*direct, *sorted(set(definitions) - set(direct))]
     for model in order:
         title = f"`{direct[model]}`" if model in direct else _short(model)
@@ -313,7 +313,7 @@ def loads_from_elsewhere(site: Path) -> list[str]:
                 if url.startswith("//") or re.match("https?:", url, re.IGNORECASE)
             ]
     if not seen:
-        raise SiteError(f"{site}: there is no page in it, so nothing was checked")
+        raise SiteError(f"{site}: contains no page, so nothing was checked")
     return sorted(result)
 
 
@@ -321,8 +321,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Stage or check."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("stage", help="write what mkdocs reads").add_argument("directory", type=Path)
-    commands.add_parser("check", help="check a site that mkdocs built").add_argument("directory", type=Path)
+    commands.add_parser("stage", help="write the input of mkdocs").add_argument("directory", type=Path)
+    commands.add_parser("check", help="check a built site").add_argument("directory", type=Path)
     asked = parser.parse_args(arguments)
     try:
         if asked.command == "stage":
@@ -332,7 +332,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SiteError as error:
         print(f"documentation: {error}", file=sys.stderr)
         return 1
-    print("\n".join(result) or f"{asked.directory}: nothing is loaded from elsewhere")
+    print("\n".join(result) or f"{asked.directory}: no page loads anything from elsewhere")
     return 1 if result else 0
 
 

@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 def main(arguments: list[str] | None = None) -> int:
     """Write every altered archive, and print its SHA-256 and name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where the archives are written; it is made if there is none")
+    parser.add_argument("folder", type=Path, help="directory for the archives; created if it does not exist")
     folder: Path = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
     for witness in exported_witnesses(REPOSITORY / "fixtures"):

@@ -190,7 +190,7 @@ def main() -> int:
     total = sum(counts.values(), Counter())
     if not total:
         return 4
-    print(f"of {total['right']} that are right, {exact} are the same to the last bit")
+    print(f"of the {total['right']} right cells, {exact} are equal to the last bit")
     return int(bool(total["wrong"] or total["lacking"]))
 
 

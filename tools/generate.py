@@ -1,7 +1,7 @@
-"""``python tools/generate.py [--root DIR]``: regenerate the files of the repository that take only seconds.
+"""``python tools/generate.py [--root DIR]``: regenerate the files of the repository, except reports/predictions.md; takes minutes.
 
-Prints the files that changed. The exit status is 0 whatever the findings are. reports/predictions.md takes minutes and is made by
-``nox -s predictions``.
+Prints the files that changed. The exit status is 0 whatever the findings are. ``nox -s predictions`` regenerates reports/predictions.md,
+which takes longer.
 """
 
 from __future__ import annotations

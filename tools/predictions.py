@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.policy.counts import LOCK, PREDICT, read_lock
 from torch_compat.releases.behavior import SLIPS
-from torch_compat.replay.generating import PREDICTIONS, prediction_texts, rules_of
+from torch_compat.replay.generating import PREDICTIONS, UNUSED, prediction_texts, rules_of
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
@@ -46,23 +46,23 @@ UNRECORDED = {
     (
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
-    ): "every release writes int(b), and True as 1; test_predictions.py edits an archive",
+    ): "every release writes int(b) as is, and True as 1; test_predictions.py edits an archive",
     (
         "behavior",
         "mobile-dtypes-of-bits",
-    ): "the table of dtypes decides the same archives; the rule older-reads-some needs its text",
+    ): "the table of dtypes decides the same archives; the rule older-reads-some needs the text of this entry",
     (
         "behavior",
         "statement-with",
-    ): "other needs decide the same archives; slips need it, since what does not parse is refused before a release can die",
+    ): "other needs decide the same archives; slips need it, because a program that does not parse is refused before a release can crash",
     (
         "behavior",
         "variable-named-as-what-is-called",
-    ): "no release loads what it writes so; tests/loadability/test_hidden_names.py states what two releases did, asked by hand",
+    ): "no release loads such an archive of its own; tests/loadability/test_hidden_names.py has results of two releases that were run by hand",
     (
         "behavior",
         "branches-without-a-common-type",
-    ): "no release loads what it writes so; tests/loadability/test_unlike_branches.py states what four releases did, asked by hand",
+    ): "no release loads such an archive of its own; tests/loadability/test_unlike_branches.py has results of four releases that were run by hand",
     **{
         ("behavior", name): "test_bytecode_types.py edits archives; no recipe writes named tuples for the lite interpreter"
         for name in ("named-tuple-in-bytecode", "named-tuple-without-definition", "named-tuple-without-definition-in-schema")
@@ -83,7 +83,7 @@ UNRECORDED = {
                 "state-of-packed-parameters",
             )
         ),
-        "the corpus has no such archive; tests/loadability/test_damaged_containers.py states what releases did, asked by hand",
+        "the corpus has no such archive; tests/loadability/test_damaged_containers.py has results of releases that were run by hand",
     ),
 }
 """Causes that no recorded archive shows, or that no release writes, with the evidence that shows them instead. A change
@@ -93,15 +93,15 @@ names its recipe, if any, in its evidence."""
 def main() -> int:
     """Print a line for each reader and each wrong cell, and then the counts of each slip."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--reader", action="append", help="only this release; can be repeated")
+    parser.add_argument("--reader", action="append", help="compare only this release; can be repeated")
     parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and behaviors in {LOCK}")
     parser.add_argument(
         "--sample", type=int, metavar="N", help="run the programs that have a named cause, and N others for each reader"
     )
-    parser.add_argument("--seed", default="0", help="seed of the sample: any text")
+    parser.add_argument("--seed", default="0", help="seed of the sample: any string")
     asked = parser.parse_args()
     if asked.sample is not None and (asked.write or asked.sample < 0):
-        parser.error("--sample takes a number from 0 on, and what a sample counts cannot be written")
+        parser.error("--sample requires a number of at least 0, and cannot be combined with --write")
     root = Root(REPOSITORY)
     with uncollected():
         evidence = gather(root, root.policy(counted=False), as_of=None)
@@ -122,14 +122,14 @@ def main() -> int:
         print(f"{' '.join(key)}: {result[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
     for key in sorted(key for key, count in result.items() if count == 0):
         failed = True
-        print(f"{' '.join(key)} does not explain anything; remove it from the policy", file=sys.stderr)
+        print(f"{' '.join(key)} {UNUSED}", file=sys.stderr)
     for name, text in prediction_texts(root, evidence, counted, result).items():
         path = root.inside(name)
         if asked.write and 0 not in result.values():
             put(path, text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
             failed = True
-            print(f"{name} says something else: {PREDICT}", file=sys.stderr)
+            print(f"{name} is not current: {PREDICT}", file=sys.stderr)
     return int(failed)
 
 
@@ -151,7 +151,7 @@ def executed(evidence: Evidence, readers: Sequence[str] | None, sample: Executed
 
 def nothing() -> int:
     """Print the message and return the exit status."""
-    print("nothing is recorded of what was asked", file=sys.stderr)
+    print("no observation of the selected releases is recorded", file=sys.stderr)
     return 4
 
 
@@ -184,23 +184,23 @@ def disagreements(
     """The errors other than wrong cells, in words; prints how often each named cause occurred."""
     for name, items in sorted(loading.items.items()):
         if cells := loading.wrong(name, takers_of(items)):
-            yield f"{name}: in {cells} cells it is told wrongly whether it loads"
+            yield f"{name}: in {cells} cells, the prediction whether the archive loads is wrong"
     lock = read_lock(root.inside("policies/torch")).counts
     slips = sum((counts.slips for counts in counted), Counter[str]())
     for slip in _slips(evidence):
         known = lock.get(("behavior", slip), 0)
-        print(f"slip {slip}: met in {slips[slip]} of {known} cells")
+        print(f"slip {slip}: reached in {slips[slip]} of {known} cells")
         if not slips[slip]:
-            yield f"slip {slip} was met by no executed cell"
+            yield f"slip {slip} was not reached by any executed cell"
         elif slips[slip] > known:
-            yield f"slip {slip} was met in {slips[slip]} cells, {known} in {LOCK}: {PREDICT}"
+            yield f"slip {slip} was reached in {slips[slip]} cells, but {LOCK} has {known}: {PREDICT}"
     departing = {("behavior", entry.id) for entry in evidence.policy.behaviors if entry.departs}
     for key, cells in sorted(sample.explained.items()):
         print(
             f"{' '.join(key)}: decides {cells} cells, {sample.programs[key]} of programs, of which {sample.causes[key]} were executed"
         )
         if key in departing and cells != lock.get(key):
-            yield f"{' '.join(key)} explains {cells} cells, {lock.get(key, 'nothing')} in {LOCK}: {PREDICT}"
+            yield f"{' '.join(key)} explains {cells} cells, but {LOCK} has {lock.get(key, 'nothing')}: {PREDICT}"
     unrecorded = UNRECORDED | {
         ("change", change.id): change.evidence
         for change in evidence.policy.changes
@@ -209,13 +209,13 @@ def disagreements(
     unmet = sample.unmet()
     for key in unmet:
         if key not in unrecorded or sample.programs[key]:
-            yield f"{' '.join(key)} was met by no executed cell"
+            yield f"{' '.join(key)} was not reached by any executed cell"
     excused = [key for key in unmet if key in unrecorded and not sample.programs[key]]
     print(
-        f"not executed, as no recorded program shows them: {len(excused)} of {len(sample.explained)} causes: {', '.join(map(' '.join, excused))}"
+        f"not executed, because no recorded program has them: {len(excused)} of {len(sample.explained)} causes: {', '.join(map(' '.join, excused))}"
     )
     for key in sorted(UNRECORDED.keys() - set(unmet)):
-        yield f"{' '.join(key)} is shown by the corpus, or is no cause: take it out of UNRECORDED"
+        yield f"{' '.join(key)} is shown by the corpus, or is not a cause: remove it from UNRECORDED"
     yield from _document(root, evidence, counted, lock)
 
 
@@ -230,12 +230,12 @@ def _document(root: Root, evidence: Evidence, counted: Sequence[ReaderCounts], l
             yield f"no program was executed for {counts.release}"
         there = messages.get(counts.release)
         if there is None or there.cells != programs or there.agrees != programs:
-            yield f"{PREDICTIONS} does not say that {programs} programs of {counts.release} agree: {PREDICT}"
+            yield f"{PREDICTIONS} does not state that {programs} programs of {counts.release} agree: {PREDICT}"
         elif there.by_slip < counts.by_slip:
-            yield f"{PREDICTIONS} says that {there.by_slip} programs of {counts.release} come to slips, not {counts.by_slip}: {PREDICT}"
+            yield f"{PREDICTIONS} states that {there.by_slip} programs of {counts.release} reach slips, but {counts.by_slip} do: {PREDICT}"
     if not messages.keys() - {item.release for item in counted} and text == document([*messages.values()], evidence.policy, lock):
         return
-    yield f"{PREDICTIONS} is not what the policy and {LOCK} make of it: {PREDICT}"
+    yield f"{PREDICTIONS} does not match the policy and {LOCK}: {PREDICT}"
 
 
 if __name__ == "__main__":

@@ -97,7 +97,9 @@ def kinds_of(programs: Path) -> dict[str, str]:
     for path in sorted(programs.rglob("*.py")):
         kind = " ".join(path.relative_to(programs).parent.parts)
         if path.stem in results:
-            raise CorpusError(f"{path.stem} is {results[path.stem]} and {kind}", where=str(programs))
+            raise CorpusError(
+                f"two programs are named {path.stem}: one in {results[path.stem]}, one in {kind}", where=str(programs)
+            )
         results[path.stem] = kind
     return results
 
@@ -184,7 +186,7 @@ def inspected(corpus: Corpus, readers: dict[str, ObservedReader], rules: Rules) 
                 if right:
                     text = "" if expected else f"{because} | {message}"
                 else:
-                    text = f"forecast to {'load' if expected else 'be refused'} ({because}), but {cell.result} {message}"
+                    text = f"predicted: {'loads' if expected else f'refused ({because})'}; actual: {cell.result} {message}"
                 yield Cell(kind, fixture.recipe, fixture.release, version, RIGHT if right else WRONG, text)
 
 
@@ -215,7 +217,7 @@ def interpreted(
             message = (
                 ""
                 if ended is RIGHT
-                else f"{reader.cells[place].result} is predicted as {told.cells[place].result}, {what}: {text}"
+                else f"predicted: {told.cells[place].result}; actual: {reader.cells[place].result}, {what}: {text}"
             )
             yield Cell("reference", task.fixture.recipe, task.fixture.release, version, ended, message)
 

@@ -26,6 +26,7 @@ from torch_compat.policy.calendar_files import joined, split_tables, written_cal
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock, rewritten
 from torch_compat.policy.source import read_folder
 from torch_compat.replay.before import remove_releases
+from torch_compat.replay.generating import UNUSED
 from torch_compat.replay.rehearsal import DECIDED, differences, rounded_elsewhere
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -60,7 +61,7 @@ def without(root: Path, releases: list[str], *, keep_programs: bool = False) -> 
     """Take releases out of a copy, accept the resulting differences, and regenerate the generated files."""
     remove_releases(root, releases, keep_programs=keep_programs)
     if command(root, "-m", "torch_compat", "accept", "--write") not in {0, 1} or command(root, "tools/generate.py"):
-        raise CorpusError("what is generated cannot be made of the tree as it was before", where=str(root))
+        raise CorpusError("the generated files cannot be regenerated without the removed releases", where=str(root))
 
 
 def accept(expected: Path, root: Path) -> None:
@@ -71,7 +72,7 @@ def accept(expected: Path, root: Path) -> None:
     before = lock.read_bytes()
     command(root, "-m", "torch_compat", "accept", "--write")
     if lock.read_bytes() == before:
-        print("rehearse: accepting wrote nothing; what was accepted stands as it does in the tree that is expected", flush=True)
+        print("rehearse: nothing was accepted; the waiver lock of the expected tree is used", flush=True)
         shutil.copyfile(expected / DECIDED / WAIVERS_LOCK, lock)
 
 
@@ -80,14 +81,16 @@ def predict(root: Path) -> None:
     for _ in range(2):
         arguments = [sys.executable, "-m", "tools.predictions", "--write"]
         ended = subprocess.run(arguments, cwd=root, env=environ(root), check=False, stderr=subprocess.PIPE, encoding="utf-8")
-        unused = {(kind, name) for kind, name in re.findall(r"^(behavior) (\S+) explains nothing", ended.stderr, re.MULTILINE)}
+        unused = {
+            (kind, name) for kind, name in re.findall(rf"^(behavior) (\S+) {re.escape(UNUSED)}$", ended.stderr, re.MULTILINE)
+        }
         if not ended.returncode:
             return
         if not unused:
             print(ended.stderr, file=sys.stderr)
             break
         take_out(root, unused)
-    raise CorpusError("what is predicted cannot be counted without the later releases", where=str(root))
+    raise CorpusError("the predictions cannot be counted without the later releases", where=str(root))
 
 
 def take_out(root: Path, unused: set[tuple[str, str]]) -> None:
@@ -102,7 +105,7 @@ def take_out(root: Path, unused: set[tuple[str, str]]) -> None:
         ]
         if len(left) < len(parts):
             path.write_text(joined(left), encoding="utf-8")
-            print("rehearse: explains nothing, taken out:", *sorted(name for _, name in unused), flush=True)
+            print("rehearse: removed, because they do not explain anything:", *sorted(name for _, name in unused), flush=True)
     lock = rewritten(read_lock(policies), (), {}, counted_tables(read_folder(policies).entries))
     (policies / LOCK).write_text(lock_text(lock), encoding="utf-8")
 
@@ -173,9 +176,9 @@ def rehearse(arguments: list[str] | None) -> int:
         results = list(differences(expected, root, release.version))
         rounded = [fixture.id for fixture in rounded_elsewhere(expected, root, release.version)]
     if rounded:
-        print(f"the last bits are those of another processor: {', '.join(rounded)}")
+        print(f"the last bits differ, as on another processor: {', '.join(rounded)}")
     print("\n".join(results) or "no difference")
-    print(f"{len(results)} differences; admitting ended with {status}, judging the tree that is expected with {wanted}")
+    print(f"{len(results)} differences; exit status of admitting: {status}; of judging the expected tree: {wanted}")
     return 1 if results else 0 if status == wanted else status or wanted
 
 

@@ -28,7 +28,7 @@ def problems(root: Path, version: str) -> list[str]:
         return [f"{version!r} is not a version such as 0.2.0 or 0.2.0rc1"]
     results = [f"the tree is not clean: {line}" for line in _git(root, "status", "--porcelain").splitlines()]
     if _git(root, "tag", "--list", f"v{version}"):
-        results.append(f"the tag v{version} exists already")
+        results.append(f"the tag v{version} already exists")
     for name, stated in _stated(root).items():
         if stated != version:
             results.append(f"{name} states version {stated}; expected {version}")
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
-    print("\n".join(result) or f"nothing speaks against {asked.version}")
+    print("\n".join(result) or f"{asked.version} can be released")
     return 1 if result else 0
 
 

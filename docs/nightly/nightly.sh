@@ -63,14 +63,14 @@ all() {
   return "$worst"
 }
 
-step() { # step NAME [ARGUMENT]: run it as a process of its own, and keep the gravest exit status in "worst"
+step() { # step NAME [ARGUMENT]: run it in a separate process, and keep the most severe exit status in "worst"
   local status=0
   printf '\n==> %s\n' "$*"
   bash "$0" "$@" || status=$?
   worst=$(worse "$worst" "$status")
 }
 
-worse() { # the graver of two exit statuses; one that torch-compat does not have is an internal error
+worse() { # the more severe of two exit statuses; any status that torch-compat does not define counts as an internal error
   local one
   for one in 3 2 1 4 0; do
     case " $1 $2 " in *" $one "*) break ;; esac

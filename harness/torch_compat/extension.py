@@ -249,8 +249,8 @@ def _look_at(
             faults.append(Fault(operator, "taken", f"is already defined, as {texts[0]}"))
         return
     if entry["schema"] not in texts:
-        LOG.debug("%s: was %s", operator, entry["schema"])
-        LOG.debug("%s: is  %s", operator, " or ".join(texts))
+        LOG.debug("%s: recorded schema: %s", operator, entry["schema"])
+        LOG.debug("%s: schema in this torch: %s", operator, " or ".join(texts))
         wanted = without_symbols(entry["schema"])
         reasons = [None if without_symbols(text) == wanted else _differs(entry, text, torch) for text in texts]
         if all(reasons):  # old releases have several schemas of one name: one that fits is enough

@@ -18,7 +18,7 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
         "is removed",
         "'or' is replaced by 'and'",
         "'trunc' is 'floor'",
-        "left out",
+        "omitted",
         "swapped",
         "in-place",
         "dropped",
@@ -43,9 +43,9 @@ def test_leaving_out_what_is_as_by_default_is_no_mutant() -> None:
         name: " ".join(mutant.what for mutant in mutants(KNOWN[name].body))
         for name in ("gelu_0_9", "gelu_out_0_9", "linspace_0_7")
     }
-    assert "approximate= is left out" not in whats["gelu_0_9"]
-    assert "out= is left out" in whats["gelu_out_0_9"]
-    assert "left out" in whats["linspace_0_7"]
+    assert "approximate= is omitted" not in whats["gelu_0_9"]
+    assert "out= is omitted" in whats["gelu_out_0_9"]
+    assert "omitted" in whats["linspace_0_7"]
     for what in ("the call is dropped", "gelu is made in-place"):
         assert what in whats["gelu_0_9"]
 

@@ -42,7 +42,7 @@ def test_same_as_torch(torch: Release, schemas: list[dict[str, Any]], part: int)
     mine = [group for group in groups(schemas, PARTS)[part] if exclusion(group) is None]
     rows = [row_of(torch, schema, CALLS, 20200624) for schema in mine]
     assert {row["name"]: row["disagreement"] for row in rows if "disagreement" in row} == {}
-    assert {row["name"]: row["unwritable"] for row in rows if "unwritable" in row} == {}, "neither compared nor left out by name"
+    assert {row["name"]: row["unwritable"] for row in rows if "unwritable" in row} == {}, "neither compared nor excluded by name"
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update(row["counts"])

@@ -61,7 +61,7 @@ def test_a_release_without_tensors_of_a_dtype_is_in_no_column() -> None:
 def test_what_the_release_does_not_hand_out_is_counted_by_its_reason() -> None:
     result = column_of({"value": {"other": "torch.float32"}, "inputs": []})
     assert result.total["values differ"] == 0
-    assert "| given a value that the tool does not hand out | " in document([result], 12, 0)
+    assert "| a result of a type that the tool cannot compare | " in document([result], 12, 0)
 
 
 class Unwritten(Refusing):

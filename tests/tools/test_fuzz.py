@@ -120,7 +120,7 @@ def test_what_is_written_beside_an_array_is_noticed_when_it_is_freed() -> None:
             side = array.nbytes if array.__array_interface__["data"][0] % 4096 == 0 else -1  # where there is room
             np.lib.stride_tricks.as_strided(array.view(np.uint8), (2,), (side,))[1:] = 7
             del array
-        assert guard_.damage() == "4 times somebody wrote beside an array, the last time of 64 bytes"
+        assert guard_.damage() == "4 writes outside an array, the last one next to an array of 64 bytes"
         assert guard_.damage() == ""
 
 
@@ -155,7 +155,7 @@ def test_many_arrays_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_guard_pages_cannot_be_nothing_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert command.main(["--count", "1", "--target", "inspect"]) == command.UNAVAILABLE
-    assert "nothing has run: guard pages need a C compiler" in capsys.readouterr().out
+    assert "nothing was run: guard pages need a C compiler" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------------------------------------- children
@@ -226,7 +226,7 @@ def test_a_find_is_kept_and_done_again(tmp_path: Path, monkeypatch: pytest.Monke
     tally = Tally()
     campaign.run(5, "state", tally, count=2, until=time.monotonic() + 60, keep=tmp_path, tell=told.append)
     assert [find.outcome for find in told] == [RAISED, RAISED]
-    assert "did not come again" not in told[0].said
+    assert "not reproduced" not in told[0].said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["5_state_0_save_bool.pt", "5_state_1_save_bool.pt"]
 
 
@@ -283,7 +283,7 @@ def test_without_atheris_it_says_so_and_is_no_pass(
     monkeypatch.setattr(command, "available", lambda: False)
     monkeypatch.setattr(command, "run", lambda *_, **__: None)
     assert command.main(["--seed", "7", "--minutes", "1"]) == command.UNAVAILABLE
-    assert "guided fuzzing has not run: atheris is not installed" in capsys.readouterr().out
+    assert "guided fuzzing was not run: atheris is not installed" in capsys.readouterr().out
 
 
 def test_what_is_recorded_is_no_more_than_what_ran() -> None:

@@ -218,22 +218,22 @@ def test_an_exit_status_tells_of_causes_that_were_not_met(
     assert command.sampled(Root(small_tree), small.evidence, None, each=0, seed="") == 1
     message = capsys.readouterr()
     assert "0 wrong" in message.out
-    assert "slip list-slices-without-bounds was met by no executed cell" in message.err
-    assert f"{PREDICTIONS} does not say that" in message.err
-    assert "slip newer-debug-records was met by no" not in message.err
-    assert "behavior pt2-archive was met by no executed cell" in message.err
+    assert "slip list-slices-without-bounds was not reached by any executed cell" in message.err
+    assert f"{PREDICTIONS} does not state that" in message.err
+    assert "slip newer-debug-records was not reached" not in message.err
+    assert "behavior pt2-archive was not reached by any executed cell" in message.err
 
 
 @pytest.mark.parametrize(
     ("file", "before", "after", "said"),
     [
         (PREDICTIONS, r"\| 1\.8\.1 \| (\d+) \| \d+ \| ", r"| 1.8.1 | \1 | 5 | ", "of 1.8.1 agree"),
-        (PREDICTIONS, r"\| 1\.8\.1 \| (\d+) \| (\d+) \| \d+ \|", r"| 1.8.1 | \1 | \2 | 3 |", "3 programs of 1.8.1 come to slips"),
+        (PREDICTIONS, r"\| 1\.8\.1 \| (\d+) \| (\d+) \| \d+ \|", r"| 1.8.1 | \1 | \2 | 3 |", "3 programs of 1.8.1 reach slips"),
         (
             PREDICTIONS,
             r"\| 1\.5\.0 to 1\.5\.1 \| crashed \|",
             "| 1.5.0 to 1.6.0 | crashed |",
-            f"is not what the policy and {LOCK}",
+            f"does not match the policy and {LOCK}",
         ),
     ],
 )
@@ -292,5 +292,5 @@ def test_the_options_are_refused_that_make_no_sense(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("sys.argv", ["predictions", *given])
         with pytest.raises(SystemExit):
             command.main()
-        assert "--sample takes a number from 0 on" in capsys.readouterr().err
+        assert "--sample requires a number of at least 0" in capsys.readouterr().err
     assert "--sample" in inspect.getdoc(command)  # type: ignore[operator]

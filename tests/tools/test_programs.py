@@ -38,7 +38,7 @@ def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Pa
     for kind in ("ordinary", "adversarial"):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / "one.py").write_text("", encoding="utf-8")
-    with pytest.raises(CorpusError, match="one is adversarial and ordinary"):
+    with pytest.raises(CorpusError, match="two programs are named one: one in adversarial, one in ordinary"):
         tool["kinds_of"](tmp_path)
 
 
@@ -59,7 +59,7 @@ def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[st
     readers["1.6.0"] = replace(reader, cells={**reader.cells, CELL: refused})
     (wrong,) = (cell for cell in tool["inspected"](corpus, readers, packaged_rules()) if cell.verdict != "right")
     assert (wrong.writer, wrong.program, wrong.reader, wrong.verdict) == ("1.5.1", "div", "1.6.0", "wrong")
-    assert "forecast to load" in wrong.text
+    assert "predicted: loads; actual: refused" in wrong.text
     assert "as planted" in wrong.text
 
 

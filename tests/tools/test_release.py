@@ -39,7 +39,7 @@ def test_a_clean_tree_with_a_section_is_tagged_once(tmp_path: Path) -> None:
     assert git(tmp_path, "tag") == ""
     assert release.main(["tag", "0.2.0", "--root", str(tmp_path)]) == 0
     assert git(tmp_path, "tag") == "v0.2.0\n"
-    assert release.problems(tmp_path, "0.2.0") == ["the tag v0.2.0 exists already"]
+    assert release.problems(tmp_path, "0.2.0") == ["the tag v0.2.0 already exists"]
     assert release.main(["tag", "0.2.0", "--root", str(tmp_path)]) == 1
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torch_compat.policy.counts import LOCK, WAITS, lock_text, read_lock
+from torch_compat.replay.generating import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,25 @@ def test_causes_that_explain_nothing_are_taken_out_of_policy_and_lock(tmp_path: 
     results["take_out"](tmp_path, {("behavior", "a")})
     assert (policies / "behaviors.toml").read_text("utf-8") == text.replace('[[behavior]]\nid = "a"\noutcome = "value"\n\n', "")
     assert read_lock(policies).values == {("behavior", "ab"): 2}
+
+
+def test_the_predictions_name_the_causes_to_remove(tmp_path: Path) -> None:
+    """A copy whose predictions name one cause until the policy no longer has it."""
+    policies = tmp_path / "policies/torch"
+    policies.mkdir(parents=True)
+    (policies / "behaviors.toml").write_text(
+        "".join(f'[[behavior]]\nid = "{name}"\noutcome = "value"\n\n' for name in ("a", "b")), encoding="utf-8"
+    )
+    (policies / LOCK).write_text(lock_text({("behavior", "a"): 1, ("behavior", "b"): 2}), encoding="utf-8")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/predictions.py").write_text(
+        "import pathlib, sys\n"
+        "if 'id = \"a\"' in pathlib.Path('policies/torch/behaviors.toml').read_text():\n"
+        f"    sys.exit('behavior a {UNUSED}')\n",
+        encoding="utf-8",
+    )
+    runpy.run_path(str(TOOLS / "rehearse.py"))["predict"](tmp_path)
+    assert read_lock(policies).values == {("behavior", "b"): 2}
 
 
 def test_what_people_decide_is_put_back(tmp_path: Path) -> None:

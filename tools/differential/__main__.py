@@ -53,7 +53,7 @@ def compare_calls(options: argparse.Namespace) -> int:
                 print(f"{len(rows)} of {len(rest)} overloads", file=sys.stderr, flush=True)
         except BrokenProcessPool:
             print(
-                f"a process that compares died, killed perhaps for its memory; {len(rows)} of {len(rest)} overloads were compared"
+                f"a comparison process died, perhaps because it ran out of memory; {len(rows)} of {len(rest)} overloads were compared"
             )
             return 1
     rows.sort(key=lambda row: row["name"])
@@ -76,11 +76,11 @@ def report(chosen: list[dict[str, Any]], reasons: dict[str, str], rows: list[dic
         if name not in {"compared", "refused"}:
             print(f"  {count:,} calls {name}")
     for reason, count in Counter(reasons.values()).most_common():
-        print(f"  {count} overloads left out: {reason}")
+        print(f"  {count} overloads excluded: {reason}")
     bad = [(row, message) for row in rows if (message := wrong(row))]
     for row, message in bad:
         print(f"{row['name']}: {message}\n    {row.get('call', '')[:700]}")
-    print(f"{len(bad)} overloads disagree, or are neither compared nor left out")
+    print(f"{len(bad)} overloads disagree, or are neither compared nor excluded")
     return int(bool(bad))
 
 
@@ -134,7 +134,10 @@ def choose_calls(options: argparse.Namespace) -> int:
     write_calls(FIXTURES, choice.calls)
     versions = sum(map(len, borders().values()))
     print(f"{len(choice.calls):,} calls of {versions:,} versions of {len(borders())} operators")
-    for message, rows in (("gives a value of", choice.lacking), ("tells from the version before", choice.alike)):
+    for message, rows in (
+        ("returns a value in", choice.lacking),
+        ("has another result than in the previous version for", choice.alike),
+    ):
         print(
             f"no generated call {message} {len(rows)} versions:",
             *(f"{name} of {kind} since {since}" for name, kind, since in rows),

@@ -25,37 +25,37 @@ VERSION = "2.13.0"
 
 # Excluded overloads, by pattern of the full name; the first match applies.
 EXCLUDED: dict[str, str] = {
-    r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
-    r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, whatever the arguments",
-    r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
-    r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
-    r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",
-    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize(_as)?_?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
+    r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "needs quantized tensors, which a generated call cannot pass; tests/runtime/operators/test_quantized.py has the results of the releases",
+    r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, regardless of the arguments",
+    r"aten::sparse_coo_tensor\..*": "returns a sparse tensor, which the tool cannot compare; programs of the corpus convert it to a dense tensor",
+    r"aten::stft\.center": "requires the name of a padding mode, which is not generated",
+    r"aten::_assert_scalar\.": "torch's compiler removes the call, because its result is unused; exported programs keep it",
+    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize(_as)?_?\.|aten::_make_dep_token\.": "its values are uninitialized memory",
     r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
-    r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
+    r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reference reader does not support",
     r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians|fabs"
-    r"|ceil|floor)\.Scalar|aten::(log|atan2|copysign|fmod)\.Scalar_Scalar|aten::(atan2|copysign|fmod)\.": "cuts what is declared as Scalar to 32 bits, which a value does not show",
+    r"|ceil|floor)\.Scalar|aten::(log|atan2|copysign|fmod)\.Scalar_Scalar|aten::(atan2|copysign|fmod)\.": "truncates a value that is declared as Scalar to 32 bits; the value does not show how it was declared",
     r".*\.(Dict_Tensor|Tensor_dict|.*\(Tensor\)).*|aten::(popitem|pop|keys|values|items|get|setdefault|update|copy|clear|len|Delete|_set_item"
-    r"|__contains__|__getitem__|dict)\.([a-zA-Z_]*_)?Tensor(_.*)?": "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor",
-    r"aten::(eq|ne)\.enum|aten::wait\..*": "no call from outside has such a value; programs of the corpus do",
-    r"aten::(format|percentFormat|einsum)\.(sublist)?|prim::(Print|tolist|TupleUnpack|ConstantChunk|AutogradAnyNonZero)\.": "takes any number of arguments; programs of the corpus do",
-    r"aten::(is_grad_enabled|set_grad_enabled|warn)\.|prim::(AutogradZero|grad)\.": "about gradients and messages, not values",
-    r"aten::(eq|ne)\.": "torch has no kernel for numbers of two types; the compiler never writes it",
-    r"aten::(linalg_)?svd\..*": "vectors of either sign are right",
-    r"aten::set_\.(source_.*)": "gives a tensor memory that it does not own, which no program of a model does",
-    r"aten::len\.any|aten::to\.prim_.*|aten::pow\.int_to_int": "a graph reaches another overload of the same types",
-    r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on what is declared as Scalar, which a value does not show",
-    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out": "writes into out= what the form without it refuses, or less than that gives",
-    r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every call of it here, or reads what out= holds",
-    r"aten::_stack\..*": "torch reads the gaps of a view as if there were none; stack, which programs have, does not",
-    r"aten::gelu\.out": "torch leaves an out= that is a view with gaps as it was",
-    r"aten::values\.": "of sparse tensors",
-    r"aten::divmod\.(int_float|float_int)": "torch takes the integer as one of 32 bits",
-    r"aten::pow\.(complex.*|.*_complex)": "C++ takes powers of complex numbers by logarithms",
-    r"aten::log\.(complex_.*|.*_complex)": "C++ divides the two logarithms with roundings of its own",
+    r"|__contains__|__getitem__|dict)\.([a-zA-Z_]*_)?Tensor(_.*)?": "dictionaries whose keys are tensors, which are compared by identity: a generated call cannot pass the same tensor",
+    r"aten::(eq|ne)\.enum|aten::wait\..*": "needs a value that a generated call cannot pass; programs of the corpus have it",
+    r"aten::(format|percentFormat|einsum)\.(sublist)?|prim::(Print|tolist|TupleUnpack|ConstantChunk|AutogradAnyNonZero)\.": "accepts any number of arguments; programs of the corpus call it",
+    r"aten::(is_grad_enabled|set_grad_enabled|warn)\.|prim::(AutogradZero|grad)\.": "affects gradients or messages, not values",
+    r"aten::(eq|ne)\.": "torch has no kernel for two numbers of different types; the compiler never writes such a call",
+    r"aten::(linalg_)?svd\..*": "vectors with either sign are correct",
+    r"aten::set_\.(source_.*)": "assigns memory to a tensor that does not own it, which no program of a model does",
+    r"aten::len\.any|aten::to\.prim_.*|aten::pow\.int_to_int": "a graph selects another overload with the same types",
+    r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on whether a value is declared as Scalar, which the value does not show",
+    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out": "with out=, accepts calls that the form without out= refuses, or writes less than that form returns",
+    r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every generated call, or reads the previous contents of out=",
+    r"aten::_stack\..*": "torch reads a view with gaps as if it were contiguous; stack, which programs use, does not",
+    r"aten::gelu\.out": "torch does not write to out= if out= is a view with gaps",
+    r"aten::values\.": "defined only for sparse tensors",
+    r"aten::divmod\.(int_float|float_int)": "torch converts the integer to 32 bits",
+    r"aten::pow\.(complex.*|.*_complex)": "C++ computes powers of complex numbers from logarithms",
+    r"aten::log\.(complex_.*|.*_complex)": "C++ divides the two logarithms with different rounding",
     r"aten::sum\.complex": "torch empties the list that it sums",
-    r"aten::chr\.|aten::device\.(with_index)?": "torch refuses the result at the border to Python, not the call",
-    r"aten::detach_\.|aten::pin_memory\.|aten::convolution_overrideable\..*": "refused here for what a test cannot give: a tensor that is no view, an accelerator, another backend",
+    r"aten::chr\.|aten::device\.(with_index)?": "the call succeeds, but torch refuses to return the result to Python",
+    r"aten::detach_\.|aten::pin_memory\.|aten::convolution_overrideable\..*": "needs something that a test cannot provide: a tensor that is not a view, an accelerator, another backend",
 }
 
 
@@ -154,19 +154,19 @@ ORDERED = Version("1.4.0")
 
 # Operators for which the sign of a zero is unspecified, by pattern of the overload's full name; other values are compared as usual.
 ZEROS: dict[str, str] = {
-    r"aten::(fmax|fmin)\..*": "C leaves open which of two zeros fmax and fmin give: it varies with type, release and size",
-    r"aten::(maximum|minimum|clamp(_m(ax|in))?_?)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
-    r"aten::(nan)?median\.(out)?": "which of equal numbers comes to the middle is a matter of how it is searched",
-    r"aten::softshrink\..*": "what is cut to zero keeps its sign where it is left over, and has none within a vector",
+    r"aten::(fmax|fmin)\..*": "C does not specify which of two zeros fmax and fmin return: it depends on the dtype, the release and the size",
+    r"aten::(maximum|minimum|clamp(_m(ax|in))?_?)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectorized code returns a different one than the scalar code for the remaining elements",
+    r"aten::(nan)?median\.(out)?": "which of several equal numbers is the median depends on the search algorithm",
+    r"aten::softshrink\..*": "a value that becomes zero keeps its sign in the scalar code for the remaining elements, but not in vectorized code",
 }
 
 # Computed in the element dtype from a matrix that amplifies rounding errors (see `sensitivity`).
 SENSITIVE = re.compile("pinv|cholesky|matrix_exp|^(linalg_)?inv(erse|_ex)?$")
 CANCELLED = re.compile("[cs]?elu_?")
-"""One is subtracted from an exponential: its last place is several last places of the result."""
+"""One is subtracted from an exponential, so one unit in its last place is several units in the last place of the result."""
 RANDOM = "does not support random numbers"
-DRAWN = "drawn at random, so that no two answers are alike"
-OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
+DRAWN = "random numbers, which differ in every call"
+OPEN = "undecided: for a singular matrix, the result depends on how a zero is rounded"
 
 
 def sensitivity(request: dict[str, Any]) -> float:
@@ -211,12 +211,12 @@ def _of_exponential(matrices: np.ndarray[Any, Any]) -> float:
 # Calls that torch rejects and the reader computes: allowed, and counted. A program that torch rejects because of its tensor dtypes has no
 # result in any release, so the reader's result cannot be wrong for anyone. This does not hold for shapes and ranges.
 MORE: dict[str, str] = {
-    "refused by torch alone: an assertion of its own": r"INTERNAL ASSERT",
-    "refused by torch alone: strides that its kernel cannot view": r"view size is not compatible",
-    "refused by torch alone: it has no kernel for the type": r"not implemented for '|Low precision dtypes|doesn't handle types|not supported (for|on)|not yet implemented for complex"
+    "only torch refuses: an internal assertion": r"INTERNAL ASSERT",
+    "only torch refuses: strides that its kernel cannot view": r"view size is not compatible",
+    "only torch refuses: no kernel for the dtype": r"not implemented for '|Low precision dtypes|doesn't handle types|not supported (for|on)|not yet implemented for complex"
     r"|(does not|doesn't|not intended to) support|[Oo]nly supports? |complex|Unsupported dtype|on a bool tensor",
-    "refused by torch alone: out= of another type": r"[Oo]ut(put)? tensor|out tensor|result type|indices output|argument #\d 'indices'|the output given to",
-    "refused by torch alone: operands of unlike types": r"(same|expected|inputs?|different|equal|Float|mismatched|unlike|m1 and m2).* d?type|scalar[ _]type|[Ff]ound dtype"
+    "only torch refuses: out= with another dtype": r"[Oo]ut(put)? tensor|out tensor|result type|indices output|argument #\d 'indices'|the output given to",
+    "only torch refuses: operands with different dtypes": r"(same|expected|inputs?|different|equal|Float|mismatched|unlike|m1 and m2).* d?type|scalar[ _]type|[Ff]ound dtype"
     r"|dtype of the input|has dtype|same data type|dtype double and|dtype must match|must share same datatype|Expected a long tensor|floating.point( and complex)? dtype",
 }
 
@@ -224,20 +224,20 @@ MORE: dict[str, str] = {
 # Calls that torch rejects because they are made from Python with the result passed to Python: no program is affected. Such calls are not
 # compared, and are counted by reason.
 BY_ASKING: dict[str, str] = {
-    "asked with arguments that no graph of these types takes": r"f\(\) Expected a value of type",
-    "asked for an undefined tensor, which leaves no graph": r"undefined Tensor|tensor does not have a device|UndefinedTensorImpl",
-    "asked for a text whose bytes are none, which does not reach Python": r"UnicodeDecodeError",
-    "asked for a nested tensor, which leaves no graph": r"NestedTensorImpl doesn't support sizes",
-    "asked as a graph that the compiler makes of no program": r"kind_\.is_prim\(\) INTERNAL ASSERT|We don't have an op for aten::view but",
-    "asked for memory that only CUDA pins": r"pin_memory allocator|NVIDIA driver|CUDA_LAUNCH_BLOCKING",
-    "asked with a list of bools, which 1.2 takes from Python as a list of anything": r"isBoolList\(\) INTERNAL ASSERT|Unexpected list type",
+    "arguments that no graph with these types accepts": r"f\(\) Expected a value of type",
+    "an undefined tensor, which a graph cannot return": r"undefined Tensor|tensor does not have a device|UndefinedTensorImpl",
+    "a string that is not valid UTF-8, which Python does not receive": r"UnicodeDecodeError",
+    "a nested tensor, which a graph cannot return": r"NestedTensorImpl doesn't support sizes",
+    "a graph that the compiler never makes from a program": r"kind_\.is_prim\(\) INTERNAL ASSERT|We don't have an op for aten::view but",
+    "pinned memory, which needs CUDA": r"pin_memory allocator|NVIDIA driver|CUDA_LAUNCH_BLOCKING",
+    "a list of bools, which 1.2 receives from Python as an untyped list": r"isBoolList\(\) INTERNAL ASSERT|Unexpected list type",
 }
 
 
 APART = ("values", "only torch refuses", "only the reader refuses", "the reader fails")
 FILLED = (0xC4, 0x3B)
 """Byte values that fill a release's new memory: large negative and small positive numbers of every dtype, and both truth values."""
-UNWRITTEN = "answered from memory that nothing wrote: with other bytes in it, the release answers differently"
+UNWRITTEN = "uninitialized memory: the release returns another result if its new memory holds other bytes"
 
 
 def asked_again(release: Release, request: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -286,7 +286,7 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
     if "unsupported" in ours:
         return "unsupported", ours["unsupported"][:160]
     if isinstance(theirs["value"], dict) and "other" in theirs["value"]:
-        return "given a value that the tool does not hand out", f"a {theirs['value']['other']}"
+        return "a result of a type that the tool cannot compare", f"a {theirs['value']['other']}"
     if "error" in ours:
         return APART[2], f"torch gives a value, the reader refuses: {ours['error'][:200]}"
     loose = Near(smallest(request), largest(request)) if gentle(name) or CANCELLED.fullmatch(name.split(".")[0]) else NONE

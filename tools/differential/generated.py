@@ -89,10 +89,10 @@ def check(release: Programs, program: dict[str, Any], folder: Path) -> str:
     try:
         ours = perform(path, "torchscript", calls, f"reference@{release.version}")
     except Unsupported as error:
-        raise Disagreement(f"the reader cannot: {error.message}\n{program['source']}") from error
+        raise Disagreement(f"the reference reader does not support the program: {error.message}\n{program['source']}") from error
     result = apart(theirs, ours, DISREGARDED)
     if result and not apart(release.ask({**request, "optimize": False}), ours, DISREGARDED):
-        return "compared, with torch's optimiser off: it leaves out what nobody reads, with the errors of that"
+        return "compared with torch's optimizer disabled, which removes unused code together with its errors"
     if result:
         keep(path, calls, theirs, folder)
         raise Disagreement(

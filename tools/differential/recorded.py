@@ -52,46 +52,46 @@ LEFT_OUT = {"layout", "device", "pin_memory"}
 REFUSED = "refused: "
 EMPTY = '"bytes": ""'
 STRIDES = "other strides"
-CONVERTED = "numbers are made of tensors"
+CONVERTED = "tensors are converted to numbers"
 VARIABLES = {"t", "t1", "t2", "tVal", "Any"}
 NOTHING: dict[str, Any] = {"tuple": []}
 """The result of an operator without a result, as seen by programs."""
 
 UNCALLED: dict[str, str] = {
-    r"aten::(cosine_embedding_loss|multi_margin_loss) tensor .*": "told apart by targets and weights that fit, of which no call is recorded; tests/runtime/operators/test_ranking.py has their versions",
-    r"aten::bin any .*|aten::(native_)?channel_shuffle tensor .*|aten::pixel_unshuffle tensor .*": "told apart by the smallest integer, and by shapes without elements; tests/runtime/operators/test_asked.py and tests/runtime/test_traps.py have their versions",
-    r"aten::fake_quantize_per_(tensor|channel)_affine(_cachemask)? tensor .*": "of which no call is recorded; tests/runtime/operators/test_fake_quantized.py has their versions",
-    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "quantized tensors, which no call from outside has",
+    r"aten::(cosine_embedding_loss|multi_margin_loss) tensor .*": "the versions differ only for targets and weights of matching shapes, which no recorded call has; tests/runtime/operators/test_ranking.py tests them",
+    r"aten::bin any .*|aten::(native_)?channel_shuffle tensor .*|aten::pixel_unshuffle tensor .*": "the versions differ only for the smallest integer, and for empty shapes; tests/runtime/operators/test_asked.py and tests/runtime/test_traps.py test them",
+    r"aten::fake_quantize_per_(tensor|channel)_affine(_cachemask)? tensor .*": "no call of it is recorded; tests/runtime/operators/test_fake_quantized.py tests the versions",
+    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "needs quantized tensors, which a recorded call cannot pass",
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
-    r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
-    r"aten::(__interpolate|__upsample) tensor 1\.0\.0|aten::adaptive_avg_pool2d tensor 1\.[09]\.0|aten::group_norm tensor .*": "told apart by last bits; tests/runtime/operators/test_interpolation.py and test_last_bits.py have their versions",
-    r"aten::(special_|_)?(log_)?softmax tensor .*|aten::(elu|selu|gelu)_? tensor .*": "told apart by last bits; tests/runtime/operators/test_exponentials.py has their versions",
-    r"aten::(glu|multilabel_margin_loss(_forward)?|hstack) tensor .*|aten::hash any .*": "told apart by out= and by a shape; tests/runtime/operators/test_asked.py has its versions",
-    r"aten::can_cast tensor .*": "takes dtypes alone, of which no complex one is recorded; tests/runtime/operators/test_rarely_called.py has both sides",
-    r"aten::f(max|min) tensor .*": "told apart by signs of zeros; tests/runtime/operators/test_signs_of_zeros.py has both sides",
-    r"aten::(cholesky|inner|inverse) tensor .*": "told apart by the shape of out=; tests/runtime/operators/test_algebra.py has both sides",
-    r"aten::abs(olute)?_ tensor .*": "told apart by complex numbers in place; tests/runtime/operators/test_out_of_range.py has both sides",
-    r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
-    r"aten::(rot90|qr|linalg_qr) tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",
-    r"aten::\w+ opaque .*|aten::to_sparse .*|aten::(coalesce|indices|values|_nnz) tensor .*|aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "a sparse or nested tensor, which no call hands out or in",
-    r"aten::_scaled_dot_product_.*|aten::native_layer_norm .*": "its results are longer than what is recorded",
+    r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "the versions differ only in the last bits; tests/runtime/operators/test_convolution_order.py tests them",
+    r"aten::(__interpolate|__upsample) tensor 1\.0\.0|aten::adaptive_avg_pool2d tensor 1\.[09]\.0|aten::group_norm tensor .*": "the versions differ only in the last bits; tests/runtime/operators/test_interpolation.py and test_last_bits.py test them",
+    r"aten::(special_|_)?(log_)?softmax tensor .*|aten::(elu|selu|gelu)_? tensor .*": "the versions differ only in the last bits; tests/runtime/operators/test_exponentials.py tests them",
+    r"aten::(glu|multilabel_margin_loss(_forward)?|hstack) tensor .*|aten::hash any .*": "the versions differ only for out= and for one shape; tests/runtime/operators/test_asked.py tests them",
+    r"aten::can_cast tensor .*": "the versions differ only for complex dtypes, which no recorded call has; tests/runtime/operators/test_rarely_called.py tests both",
+    r"aten::f(max|min) tensor .*": "the versions differ only in the signs of zeros; tests/runtime/operators/test_signs_of_zeros.py tests both",
+    r"aten::(cholesky|inner|inverse) tensor .*": "the versions differ only in the shape of out=; tests/runtime/operators/test_algebra.py tests both",
+    r"aten::abs(olute)?_ tensor .*": "the versions differ only for complex numbers in place; tests/runtime/operators/test_out_of_range.py tests both",
+    r"aten::einsum tensor .*": "needs an equation and a list of tensors, which no recorded call has; tests/runtime/operators/test_einsum.py tests the versions",
+    r"aten::(rot90|qr|linalg_qr) tensor .*": "the versions differ only in the strides of the result, which recorded calls do not contain",
+    r"aten::\w+ opaque .*|aten::to_sparse .*|aten::(coalesce|indices|values|_nnz) tensor .*|aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "needs or returns a sparse or nested tensor, which a recorded call cannot contain",
+    r"aten::_scaled_dot_product_.*|aten::native_layer_norm .*": "its results are too long to be recorded",
     r"aten::(_pad_enum|addr|all|any|index_add|masked_fill_|max_pool1d_with_indices|median|unique_dim) tensor 1\.0\.0|aten::median tensor 1\.8\.0"
-    r"|aten::max_pool1d_with_indices tensor 1\.2\.0|aten::bitwise_or tensor 1\.5\.0": "the releases before the next version refuse every recorded call, for its dtype or its form",
-    r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor (1\.[05]|2\.1)\.0": "its calls are longer than what is recorded",
+    r"|aten::max_pool1d_with_indices tensor 1\.2\.0|aten::bitwise_or tensor 1\.5\.0": "the releases before the next version refuse every recorded call, because of its dtype or form",
+    r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor (1\.[05]|2\.1)\.0": "its calls are too long to be recorded",
     r"aten::(rrelu_?|rrelu_with_noise_?|dense_dim|sparse_dim|unflatten_dense_tensors|_pad_circular|embedding_renorm|tensordot|_weight_norm|logaddexp2?|_unique|std_mean|var_mean|tril_indices|unique_dim) tensor .*|aten::_unique2 tensor 1\.13\.0|aten::kl_div tensor 1\.0\.0"
-    r"|aten::ceil scalar .*|aten::signbit tensor 1\.(0|13)\.0|aten::(sort|argsort|topk|index_add|_?conj|kthvalue|norm|dist|frobenius_norm|linalg_(vector_)?norm|norm_except_dim|renorm_?|embedding_renorm_|celu_?|range|cdist|pairwise_distance|triplet_margin_loss|cosine_similarity|(native_)?batch_norm|instance_norm|std|var) tensor .*": "told apart after the calls were chosen; tests/runtime/operators/test_eras.py has both sides",
-    r"aten::(empty|ones|zeros)_like tensor 1\.(0|5)\.0": "told apart by the strides of their results alone; tests/runtime/operators/test_found.py has both sides",
+    r"|aten::ceil scalar .*|aten::signbit tensor 1\.(0|13)\.0|aten::(sort|argsort|topk|index_add|_?conj|kthvalue|norm|dist|frobenius_norm|linalg_(vector_)?norm|norm_except_dim|renorm_?|embedding_renorm_|celu_?|range|cdist|pairwise_distance|triplet_margin_loss|cosine_similarity|(native_)?batch_norm|instance_norm|std|var) tensor .*": "the versions were separated after the calls had been chosen; tests/runtime/operators/test_eras.py tests both",
+    r"aten::(empty|ones|zeros)_like tensor 1\.(0|5)\.0": "the versions differ only in the strides of their results; tests/runtime/operators/test_found.py tests both",
     r"aten::(linalg_(lu|lu_factor|lu_factor_ex|lu_solve|inv_ex|solve_ex|cholesky_ex|solve_triangular|lstsq|matrix_exp|matrix_rank|matrix_norm|cond|vander|vecdot"
     r"|householder_product|tensorinv|tensorsolve)|_lu_with_info|lu_solve|lu_unpack|lstsq|matrix_exp|matrix_rank|geqrf|orgqr|ormqr|fft_r?fftfreq|fft_i?hfft[2n]"
     r"|mvlgamma_?|polygamma_|special_(multigammaln|polygamma|zeta|ndtr|log_ndtr|round|i1|airy_ai|spherical_bessel_j0|bessel_[jy][01]|(scaled_)?modified_bessel_[ik][01]"
-    r"|.*_polynomial_.*)) tensor .*": "written after the calls were chosen; tests/runtime/operators/test_algebra.py and test_special.py have values of releases",
-    r"aten::div scalar .*|aten::reciprocal tensor 2\.[07]\.0": "complex numbers whose squares are zero or infinite, which no recorded call has; tests/runtime/operators/test_extremes.py has both sides",
-    r"aten::(histogram|histogramdd) tensor .*": "the last bit of an edge; tests/runtime/operators/test_rarely_called.py has both sides",
-    r"aten::(\w+_copy|copy_) tensor .*": "told apart by tensors that results go into; tests/runtime/operators/test_rarely_called.py has both sides",
+    r"|.*_polynomial_.*)) tensor .*": "added after the calls had been chosen; tests/runtime/operators/test_algebra.py and test_special.py have results of releases",
+    r"aten::div scalar .*|aten::reciprocal tensor 2\.[07]\.0": "the versions differ only for complex numbers whose squares are zero or infinite, which no recorded call has; tests/runtime/operators/test_extremes.py tests both",
+    r"aten::(histogram|histogramdd) tensor .*": "the versions differ only in the last bit of an edge; tests/runtime/operators/test_rarely_called.py tests both",
+    r"aten::(\w+_copy|copy_) tensor .*": "the versions differ only for the tensors that results are written into; tests/runtime/operators/test_rarely_called.py tests both",
     r"aten::(_upsample_(bilinear|bicubic|lanczos)2d_aa|upsample_(nearest[123]d|linear1d|bilinear2d|trilinear3d|bicubic2d)|cummax|cummin|fft_i?fft[2n]|(nll|soft_margin)_loss(_forward)?"
-    r"|histc|argsort|pad|_pad_enum|re(flection|plication)_pad[123]d|l1_loss|mse_loss|smooth_l1_loss|arange|diff|cosine_similarity|_s_where) tensor .*": "arguments out of their range, or scales beside sizes, which no recorded call has; tests/runtime/operators/test_out_of_range.py has both sides",
-    r"aten::(str|format|percentFormat) any .*|aten::(gru|lstm|rnn_relu|rnn_tanh)_cell tensor .*": "tensors in texts, and cells with many weights, which no recorded call has; tests/runtime/test_tensor_text.py and tests/runtime/operators/test_recurrent.py have both sides",
-    r"aten::stft tensor 2\.0\.0": "gives complex numbers only where asked to, which no generated call does",
+    r"|histc|argsort|pad|_pad_enum|re(flection|plication)_pad[123]d|l1_loss|mse_loss|smooth_l1_loss|arange|diff|cosine_similarity|_s_where) tensor .*": "the versions differ only for arguments outside their range, or for scales together with sizes, which no recorded call has; tests/runtime/operators/test_out_of_range.py tests both",
+    r"aten::(str|format|percentFormat) any .*|aten::(gru|lstm|rnn_relu|rnn_tanh)_cell tensor .*": "the versions differ only for tensors in strings, and for cells with many weights, which no recorded call has; tests/runtime/test_tensor_text.py and tests/runtime/operators/test_recurrent.py test both",
+    r"aten::stft tensor 2\.0\.0": "returns complex numbers only on request, which no generated call makes",
 }
 """Operator versions that releases have but no recorded call reaches: a pattern of operator, kind and release, with the reason."""
 
@@ -459,13 +459,13 @@ def answers(fixtures: Path = FIXTURES) -> dict[str, dict[str, Any]]:
 def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
     """Compare the reader's result for a call at the horizon of a release with the recorded one: a column, and the difference.
 
-    The column is one of :data:`tools.differential.horizons.COLUMNS`, ``STRIDES`` if only strides differ, ``CONVERTED``, ``left out`` if
+    The column is one of :data:`tools.differential.horizons.COLUMNS`, ``STRIDES`` if only strides differ, ``CONVERTED``, ``excluded`` if
     `horizons` excludes the call, or the recorded result itself if the release has no such call or crashed.
     """
     if isinstance(answer, str) and not answer.startswith(REFUSED):
         return answer, ""
     if not_asked(f"{call.name}(", release) is not None:
-        return "left out", ""
+        return "excluded", ""
     if not call.file_format and converted(call, release):
         return CONVERTED, ""
     request = request_of(call)

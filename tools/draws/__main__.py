@@ -76,16 +76,18 @@ def code(call: str) -> str:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", help="any text; one that no mending has seen")
-    parser.add_argument("--count", type=int, default=300, help="how many are drawn (default: 300)")
-    parser.add_argument("--releases", action="store_true", help="only print which releases are asked")
-    parser.add_argument("--into", type=Path, help="keep what is written in this folder, and use what is there")
+    parser.add_argument("--seed", help="any string that has not been used before")
+    parser.add_argument("--count", type=int, default=300, help="number of files that each writer generates (default: 300)")
+    parser.add_argument("--releases", action="store_true", help="only print the releases that are needed")
+    parser.add_argument(
+        "--into", type=Path, help="keep the generated files in this folder, and reuse files that are already there"
+    )
     options = parser.parse_args()
     if options.releases:
         print(*sorted({*WRITERS, *READERS}, key=Release))
         return 0
     if not options.seed:
-        parser.error("--seed NAME is missing: any text; one that no mending has seen")
+        parser.error("--seed NAME is missing: any string that has not been used before")
     absent = [release for release in (*WRITERS, *READERS) if Environments().get(release) is None]
     if absent:
         print(f"not built here: {', '.join(absent)} (torch-compat readers build torch-X)")
@@ -113,8 +115,8 @@ def compared(seed: str, count: int, into: Path) -> int:
             every[cell.call] += 1
             agree[cell.call] += cell.loads == (not answer)
             if cell.loads != (not answer):
-                told = "is said to load it" if cell.loads else f"is said not to load it ({cell.because[:200]})"
-                print(f"{cell.path}: {cell.call}: {release} {told}, and {'does' if not answer else answer[:300]!r}")
+                told = "loads" if cell.loads else f"does not load ({cell.because[:200]})"
+                print(f"{cell.path}: {cell.call}: {release}: predicted: {told}; actual: {answer[:300] or 'loads'}")
     for call, number in every.items():
         print(f"{call}: {agree[call]} of {number} cells agree")
     share = agree.total() / max(1, every.total())

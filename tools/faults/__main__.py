@@ -93,7 +93,7 @@ class Summary:
             for step, (seconds, number) in self.slowest.items()
         ]
         if self.failed:
-            lines.append(f"calls in which an operator failed inside, told as unsupported: {sum(self.failed.values())}")
+            lines.append(f"calls in which an operator failed internally, reported as unsupported: {sum(self.failed.values())}")
             lines += [f"  {count} times {message}" for message, count in self.failed.most_common(5)]
         lines.append(f"{sum(self.counts.values())} faults in {self.seconds:.0f} s")
         return "\n".join(lines)

@@ -47,20 +47,20 @@ RIGHT, ELSEWHERE, STRUCTURE, GONE = "right record", "other record", "structure",
 HARMLESS, UNPROTECTED, HELD, REFUSED = "nothing changed", "unprotected", "held", "refused"
 UNNOTICED, RAISED, TIMED_OUT, MEMORY, OUTSIDE, CRASHED = "UNNOTICED", "RAISED", "TIME-OUT", "MEMORY", "OUTSIDE", "CRASHED"
 OUTCOMES = {
-    RIGHT: "noticed, and the record that was hit is named",
-    ELSEWHERE: "noticed, but that record is not named",
-    STRUCTURE: "noticed; no record was hit, or the container has no names for its parts",
-    GONE: "noticed; what was hit cannot be named: its name stands in no header and no entry any more",
-    HARMLESS: "not noticed; all that can be read of the file is what it was",
-    UNPROTECTED: "not noticed; the bytes that changed have no checksum (streams, tars, flatbuffers, crc32 off)",
-    HELD: "a bomb or a resealed archive that is read as it stands, within all bounds",
+    RIGHT: "noticed, and the damaged record is named",
+    ELSEWHERE: "noticed, but the damaged record is not named",
+    STRUCTURE: "noticed; no record is damaged, or the parts of the container have no names",
+    GONE: "noticed; the damaged record cannot be named, because no header or entry contains its name any more",
+    HARMLESS: "not noticed; everything that can be read from the file is unchanged",
+    UNPROTECTED: "not noticed; the changed bytes have no checksum (streams, tars, flatbuffers, crc32 off)",
+    HELD: "a bomb or a resealed archive that is read within all limits",
     REFUSED: "a resealed archive that inspect refuses, with a reason",
-    UNNOTICED: "values of a protected record changed, and nobody said so",
-    RAISED: "an exception outside torch_compat.errors, or any that inspect raises",
+    UNNOTICED: "values of a protected record changed, and no function reported it",
+    RAISED: "an exception that is not in torch_compat.errors, or any exception raised by inspect",
     TIMED_OUT: "took more processor time than SECONDS",
     MEMORY: "took more memory than MEGABYTES",
-    OUTSIDE: "an array reached beyond its memory, or a value that no program can have came out",
-    CRASHED: "the process died, or stood still",
+    OUTSIDE: "an array extends beyond its memory, or a program returned a value that it must not have",
+    CRASHED: "the process died or hung",
 }
 BAD = (UNNOTICED, RAISED, TIMED_OUT, MEMORY, OUTSIDE, CRASHED)
 RECURSION = 20_000  # values are nested up to Limits.depth, and _plain recurses into them
@@ -351,7 +351,7 @@ def _judged(fault: Fault, path: Path, steps: _Steps, target: str | None) -> Judg
         other |= _sound_results(sample) not in (None, results)
     if row["error"] is not None:
         if other and _protects(fault):
-            return Judged(fault, UNNOTICED, "inspect notices it, load_state or load gives other values without a word")
+            return Judged(fault, UNNOTICED, "inspect reports it, but load_state or load silently returns other values")
         return _named(fault, row)
     if fault.kind == BOMB:
         return Judged(fault, HELD)
@@ -389,7 +389,7 @@ def _named(fault: Fault, row: dict[str, Any]) -> Judged:
     if right:
         return Judged(fault, RIGHT, told)
     missed = ", ".join(sorted(hit - named) if fault.every else sorted(hit))
-    return Judged(fault, ELSEWHERE, f"not named: {missed}; told: {told}")
+    return Judged(fault, ELSEWHERE, f"not named: {missed}; reported: {told}")
 
 
 # --------------------------------------------------------------------------------------------------------- comparing

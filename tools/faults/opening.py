@@ -65,11 +65,11 @@ def opened(name: str, folder: Path, steps: Iterable[str] = STEPS) -> Opened:
         )  # fmt: skip
         message, ended = done.stdout, "" if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr[-600:]}"
     except subprocess.TimeoutExpired as error:
-        message, ended = error.output.decode() if isinstance(error.output, bytes) else "", f"not through after {PATIENCE} s"
+        message, ended = error.output.decode() if isinstance(error.output, bytes) else "", f"not finished after {PATIENCE} s"
     path.unlink()
     rows = {step: (code, seconds, megabytes) for step, code, seconds, megabytes in map(json.loads, message.splitlines())}
     if not ended and list(rows) != asked:
-        ended = f"did only {', '.join(rows)}"
+        ended = f"completed only {', '.join(rows)}"
     return Opened(name, size, rows, ended)
 
 

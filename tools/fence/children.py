@@ -72,7 +72,7 @@ def _chunk(seed: int, numbers: list[int]) -> list[Done]:
             done.append(Done(numbers[0], ended.split(" ", 1)[0], "", ended, PATIENCE))
             numbers = numbers[1:]
         elif not message and numbers:
-            raise AssertionError(f"a child said nothing of {numbers[:3]}")
+            raise AssertionError(f"a child did not report {numbers[:3]}")
     return done
 
 
@@ -147,7 +147,7 @@ def _serve() -> None:
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
             result = ("raw", type(error).__name__, f"{type(error).__name__}: {error}"[:300])
         if audit.heard:
-            result = ("outside", "", f"Python heard of {audit.heard[:3]}")
+            result = ("outside", "", f"Python raised the audit events {audit.heard[:3]}")
         return result
 
     for number in json.loads(sys.stdin.read()):

@@ -91,15 +91,15 @@ def opened(path: Path, like: str) -> Fault:
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__.partition("\n")[0])
-    parser.add_argument("--minutes", type=float, help="in all; 10 unless told, or as long as --count takes")
-    parser.add_argument("--seed", type=int, help="unless given, one that is not recorded")
-    parser.add_argument("--target", choices=TARGETS, help="unless given, all")
-    parser.add_argument("--count", type=int, help="seeded cases for each target, and no guided ones")
-    parser.add_argument("--way", choices=WAYS, help="unless given, both")
-    parser.add_argument("--only", type=int, help="the case of this number; with --seed and --target")
-    parser.add_argument("--open", type=Path, help="a file that was kept; with --like and --target")
-    parser.add_argument("--like", default="torch-2.13.0/save_bool.pt", help="the archive of the corpus whose calls are made")
-    parser.add_argument("--keep", type=Path, default=KEEP, help="folder for the files of finds")
+    parser.add_argument("--minutes", type=float, help="total time; default: 10, or no limit with --count")
+    parser.add_argument("--seed", type=int, help="default: a seed that is not in the record")
+    parser.add_argument("--target", choices=TARGETS, help="default: all")
+    parser.add_argument("--count", type=int, help="number of seeded cases for each target; no guided cases")
+    parser.add_argument("--way", choices=WAYS, help="default: both")
+    parser.add_argument("--only", type=int, help="run only the case with this number; requires --seed and --target")
+    parser.add_argument("--open", type=Path, help="open a kept file; requires --like and --target")
+    parser.add_argument("--like", default="torch-2.13.0/save_bool.pt", help="archive of the corpus whose calls are made")
+    parser.add_argument("--keep", type=Path, default=KEEP, help="folder for the files that triggered a bug")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args(arguments)
     if asked.record:
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     lacks = lacking()
     if lacks:
-        print(f"nothing has run: {lacks}")
+        print(f"nothing was run: {lacks}")
         return UNAVAILABLE
     seed = asked.seed if asked.seed is not None else 1 + max((item["seed"] for item in recorded()), default=0)
     if asked.only is not None or asked.open is not None:
@@ -120,7 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
     finds = 0
     for way in ways:
         if way == "guided" and not available():
-            print("guided fuzzing has not run: atheris is not installed (the dependency group fuzz)")
+            print("guided fuzzing was not run: atheris is not installed (the dependency group fuzz)")
             return UNAVAILABLE
         for target in targets:
             share = (SHARES[target] if asked.target is None else 1.0) * (

@@ -251,4 +251,4 @@ def _confirmed(find: Find, job: Job, name: str, keep: Path, target: str) -> Find
     (keep / f"{name}_{find.number}_{fault.sample.path.name}").write_bytes(fault.data)
     again = survive(job, target, [find.number]).finds
     message = f"{fault.sample.name}: {fault.said}: {find.said}"
-    return replace(find, said=message if again else f"(did not come again) {message}")
+    return replace(find, said=message if again else f"(not reproduced) {message}")

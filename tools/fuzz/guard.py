@@ -87,7 +87,7 @@ class Guard:
     def damage(self) -> str:
         """Damage found next to freed arrays since the last call; empty if there is none."""
         count, self._damaged.value = self._damaged.value, 0
-        return f"{count} times somebody wrote beside an array, the last time of {self._size.value} bytes" if count else ""
+        return f"{count} writes outside an array, the last one next to an array of {self._size.value} bytes" if count else ""
 
     def on(self) -> None:
         """Guard every new array of this thread."""
@@ -104,7 +104,7 @@ def _built() -> Path:
     folder = Path(tempfile.gettempdir()) / f"torch-compat-guard-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} belongs to another user")
     library = folder / f"{digest}.so"
     if not library.exists():
         result = folder / f"{digest}.{os.getpid()}"

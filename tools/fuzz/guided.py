@@ -76,7 +76,7 @@ def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path
             kept = path.rename(keep / f"guided_{target}_{path.name}")
             results.append(Find(cases, ENDED[path.name.partition("-")[0]], str(kept)))
         if status and not artifacts:
-            raise RuntimeError(f"{' '.join(command)} ended with {status}; {folder / 'log'} says more")
+            raise RuntimeError(f"{' '.join(command)} ended with {status}; {folder / 'log'} has the details")
         tally.outcomes["guided"] += cases - len(results)
         tally.outcomes += Counter(find.outcome for find in results)
         tally.guarded += guards

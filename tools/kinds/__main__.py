@@ -132,7 +132,7 @@ def wrong(call: Call, text: str) -> str | None:
     if call.loads and text:
         return f"does not load it: {text[:300]}"
     if not call.loads and not text:
-        return "loads it, though no call was named"
+        return "loads it, although the answer names no call"
     if not call.loads and call.reason not in text:
         return f"fails for another reason than {call.reason}: {text[:300]}"
     return None
@@ -141,9 +141,11 @@ def wrong(call: Call, text: str) -> str | None:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--release", action="append", choices=list(STATED["release"]), help="only this one; can be repeated")
-    parser.add_argument("--releases", action="store_true", help="only print which releases are asked")
-    parser.add_argument("--into", type=Path, help="keep environments and files in this folder, and use what is there")
+    parser.add_argument("--release", action="append", choices=list(STATED["release"]), help="only this release; can be repeated")
+    parser.add_argument("--releases", action="store_true", help="only print the releases that are needed")
+    parser.add_argument(
+        "--into", type=Path, help="keep environments and files in this folder, and reuse those that are already there"
+    )
     asked = parser.parse_args()
     if asked.releases:
         print(*STATED["release"])
@@ -170,7 +172,7 @@ def followed(releases: list[str], into: Path) -> int:
         for here in environments.values():
             follow(rows, writer, here, count)
     print(", ".join(f"{number} {what}" for what, number in count.items()))
-    return int(count["wrong"] > 0 or count["made"] == 0)
+    return int(count["wrong answers"] > 0 or count["calls made"] == 0)
 
 
 def write(writer: Beside, folder: Path) -> None:
@@ -193,13 +195,13 @@ def follow(rows: list[dict[str, Any]], writer: Beside, here: Beside, count: Coun
             if met(needs, writer, here):
                 results.append(call)
             else:
-                count["need another version of a library"] += 1
+                count["calls skipped, because they need another version of a library"] += 1
     result = answers(here.python, [(call.path, call.code) for call in results])
     for call, answer in zip(results, result, strict=True):
-        count["made"] += 1
-        count["that are to fail"] += not call.loads
+        count["calls made"] += 1
+        count["of these expected to fail"] += not call.loads
         what = wrong(call, answer)
-        count["wrong"] += what is not None
+        count["wrong answers"] += what is not None
         if what is not None:
             print(f"torch {here.release}: {call.path}: {call.code}\n  {what}")
 

@@ -119,10 +119,12 @@ def typos(count: int, seed: int) -> Counter[str]:
             except SchemaError as error:
                 mine = str(error)
                 if not 1 <= error.column <= len(text) + 1:
-                    raise Disagreement(f"column {error.column} of a text of {len(text)}: {text!r}") from error
+                    raise Disagreement(
+                        f"the error names column {error.column}, outside a schema of {len(text)} characters: {text!r}"
+                    ) from error
             _raise(real.text_disagreement(text, theirs, mine))
-            counts["refused" if isinstance(mine, str) else "taken, since they are schemas"] += 1
-            counts["taken but for a class that 2.13.0 does not have"] += isinstance(theirs, str) and not isinstance(mine, str)
+            counts["refused" if isinstance(mine, str) else "accepted, because they are schemas"] += 1
+            counts["accepted here; 2.13.0 lacks the custom class"] += isinstance(theirs, str) and not isinstance(mine, str)
     return counts
 
 
@@ -140,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, print counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=100_000, help="number of generated pairs")
-    parser.add_argument("--typos", type=int, default=100_000, help="number of texts with typos")
+    parser.add_argument("--typos", type=int, default=100_000, help="number of schemas with typos")
     parser.add_argument("--seed", type=int, default=pairs.SEED)
     parser.add_argument("--list", action="store_true", help=f"write {UNREAD.name}")
     asked = parser.parse_args(arguments)

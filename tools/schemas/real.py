@@ -79,7 +79,7 @@ def why_unread(text: str, message: str) -> str:
         return "a custom class that 2.13.0 does not have"
     if "unknown type" in message:
         return "a type that 2.13.0 does not read"
-    raise AssertionError(f"2.13.0 refuses {text!r} for a cause that is not listed: {message}")
+    raise AssertionError(f"2.13.0 refuses {text!r} for an unlisted reason: {message}")
 
 
 def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:
@@ -89,12 +89,12 @@ def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:
             return None
         return f"only 2.13.0 refuses {text!r}: {theirs}"
     if isinstance(mine, str):
-        return f"2.13.0 takes what we refuse: {mine}"
+        return f"only we refuse {text!r}: {mine}"
     if canonical(mine) != theirs[0]:
-        return f"{text!r} is printed {canonical(mine)!r}, by 2.13.0 {theirs[0]!r}"
+        return f"{text!r} is printed as {canonical(mine)!r} here, as {theirs[0]!r} by 2.13.0"
     for here, there in ((mine.arguments, theirs[1]), (mine.returns, theirs[2])):
         if facts(here) != there:
-            return f"{text!r} is {facts(here)}, by 2.13.0 {there}"
+            return f"{text!r} is read as {facts(here)} here, as {there} by 2.13.0"
     return None
 
 
@@ -103,9 +103,9 @@ def pair_disagreement(new: Schema, old: Schema, theirs: Sequence[Any]) -> str | 
     back, ahead = backward(new, old), forward(new, old)
     for what, mine, real in (("backward", back, theirs[0]), ("forward", ahead, theirs[1])):
         if mine.compatible is not (real is True) or (mine.reason is None) is not mine.compatible:
-            return f"{what}: {mine} here, {real} of 2.13.0, of\n  new {canonical(new)}\n  old {canonical(old)}"
+            return f"{what}: {mine} here, {real} in 2.13.0, for\n  new {canonical(new)}\n  old {canonical(old)}"
     cause = forward_cause(ahead, theirs[1], theirs[2])
-    return f"{cause}, of\n  new {canonical(new)}\n  old {canonical(old)}" if cause else None
+    return f"{cause}, for\n  new {canonical(new)}\n  old {canonical(old)}" if cause else None
 
 
 def forward_cause(mine: CompatibilityResult, real: Any, reason: str) -> str | None:
@@ -114,10 +114,10 @@ def forward_cause(mine: CompatibilityResult, real: Any, reason: str) -> str | No
         return None
     text = next(item for item in FORWARD if item in reason)
     if mine.cause not in FORWARD[text]:
-        return f"the cause is {mine.cause}, 2.13.0 says {reason!r}"
+        return f"our cause is {mine.cause}, 2.13.0 reports {reason!r}"
     named = reason.split("'")[1] if text and text != "same number of out arguments" and "Out argument" not in reason else None
     return (
-        f"{mine.argument!r} is at fault, 2.13.0 says {reason!r}"
+        f"our cause names {mine.argument!r}, 2.13.0 reports {reason!r}"
         if named and named != mine.argument and mine.cause != "renamed"
         else None
     )

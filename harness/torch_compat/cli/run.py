@@ -60,7 +60,7 @@ def run(
     """Load a TorchScript, mobile or exported program and call one of its methods.
 
     The reference reader runs the program with NumPy, in a separate process. It does not need torch, and executes or imports no Python code
-    from the archive. An exported program (.pt2) has a forward method; __call__ also checks the inputs first, like calling a module in Python.
+    from the archive. For an exported program (.pt2), the methods are forward and __call__; __call__ checks the inputs first.
 
     Arguments are a JSON list: null, booleans, integers, strings and lists are passed as is, a number with a decimal point or
     an exponent is a float, and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.

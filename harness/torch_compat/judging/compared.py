@@ -105,7 +105,7 @@ class Compared:
 
 
 def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
-    """The gravest verdict; ``no-promise`` if there are no judgements."""
+    """The most severe verdict; ``no-promise`` if there are no judgements."""
     results = {judgement.verdict for judgement in judged}
     return next((item for item in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if item in results), NONE)
 

@@ -96,7 +96,7 @@ def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
 def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
     for place, keyword in enumerate(node.keywords):
         if not _is_default(node, keyword):
-            yield f"{keyword.arg}= is left out", _without("keywords", place)
+            yield f"{keyword.arg}= is omitted", _without("keywords", place)
     if isinstance(node.func, ast.Attribute):
         name = node.func.attr
         if _first(node) is not None and all(item.arg != "out" for item in node.keywords) and _schemas(f"{name}_"):

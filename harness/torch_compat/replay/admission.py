@@ -38,7 +38,7 @@ from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.readers.torch_release import TorchRelease
-from torch_compat.replay.generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.replay.generating import GENERATED, PREDICTIONS, UNUSED, predict, predictions_current, regenerate
 from torch_compat.replay.produce import produce
 from torch_compat.replay.progress import Silent
 from torch_compat.replay.recording import Asked, is_missing, observe_reader, record_survey
@@ -268,7 +268,7 @@ class Admission:
     def _do_predictions(self) -> Ended:
         with self.progress() as progress:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
-        left = [f"predictions: {item} does not explain anything; remove it from the policy" for item in unused]
+        left = [f"predictions: {item} {UNUSED}" for item in unused]
         if wrong:
             left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
         says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)

@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from torch_compat.report.predictions import ReaderCounts
     from torch_compat.workspace import Root
 
-__all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
+__all__ = ["GENERATED", "PREDICTIONS", "UNUSED", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 
 PREDICTIONS = "reports/predictions.md"
+UNUSED = "does not explain anything; remove it from the policy"
+"""The message about a behavior that explains no cell. ``tools/rehearse.py`` finds the behavior by this text."""
 
 
 def _refusals(root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
@@ -84,8 +86,8 @@ GENERATED = tuple(
         key=lambda generated: not generated.feeds,
     )
 )
-"""Every generated file that needs no predictions of programs, starting with those that judging reads. Some are made from archives, which
-reports never open."""
+"""Every generated file; those that judging reads come first. Some are made from archives, which reports never open. In
+:data:`PREDICTIONS` only the texts are generated: its counts take much longer."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:

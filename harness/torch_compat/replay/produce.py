@@ -50,8 +50,8 @@ class Produced:
 
     Attributes:
         added: new entries.
-        reproduced: ids of entries that came out as recorded.
-        differing: ids of entries that came out differently, and the fields that differ. The recorded entry stays.
+        reproduced: ids of recorded entries that the release reproduced exactly.
+        differing: ids of recorded entries that the release did not reproduce, with the fields that differ. The recorded entries are kept.
     """
 
     added: tuple[Entry, ...]

@@ -92,7 +92,7 @@ class Backtested:
         base: the reader that it is compared with.
         name: the release as a reader.
         cells: the number of cells that it read.
-        facts: the new facts, gravest first.
+        facts: the new facts, most severe first.
         mended, known, reworded, unasked: numbers of items.
         gone: by the id of a fact, the first later release that returns its witness as it was written; "" if there is none.
         unnamed: changes known today for the release, for operators that no item covers.

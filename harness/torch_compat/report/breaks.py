@@ -50,7 +50,7 @@ MARKS = {
     Outcome.UNAVAILABLE: ("-", "dim"),
 }
 LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
-# A mark for many cells is that of the gravest outcome: unnoticed changes come before failures.
+# A mark for many cells is that of the most severe outcome: unnoticed changes come before failures.
 WORST_FIRST = (
     Outcome.DIFFERENT, Outcome.UNSTABLE, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.RAISED, Outcome.REFUSED, Outcome.RELAXED,
     Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,

@@ -1,4 +1,4 @@
-"""Writers by readers, with one mark per pair: the gravest outcome of all its cells."""
+"""Writers by readers, with one mark per pair: the most severe outcome of all its cells."""
 
 from __future__ import annotations
 

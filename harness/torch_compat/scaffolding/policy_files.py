@@ -79,14 +79,14 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-ASKS: Final = Asks.OTHER  # the class says what else a rule may ask; only one rule may ask a cell for its values
+ASKS: Final = Asks.OTHER  # or Asks.LOADING, Asks.BOOKKEEPING; Asks.VALUES only if no other rule with Asks.VALUES judges these cells
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell; cells that are alike are judged together."""
     for cells in evidence.cells:
-        # Decide whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
-        cause = Cause("half done", cells.fixture.recipe, f"{{cells.subject}}: this rule does not define yet what must hold")
+        # Replace these two lines: yield Verdict.PASS without a cause if the promise holds, and Verdict.FAIL with a cause if it does not.
+        cause = Cause("unfinished", cells.fixture.recipe, f"{{cells.subject}}: this rule is still the template and checks nothing")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, cells.subject, cause, cells)
 '''
 _RULE_ENTRY = """

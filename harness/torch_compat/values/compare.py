@@ -89,12 +89,12 @@ class Comparison:
     """What a comparison found.
 
     Attributes:
-        result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the gravest
+        result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the most severe
             finding. A value that differs outweighs an error, because nobody notices it.
         extent: a summary of all differences, one ``{"kind", "dtype", "count", "frontier"}`` for each kind and dtype, which
             judging uses. ``frontier`` is None where no distance is defined, so that only equality counts. Entries of the kind
             ``error`` also have ``errors``: class and text of the expected error, then of the other.
-        differences: the first few, gravest kinds first, for people to look at.
+        differences: the first few, most severe kinds first, for people to look at.
         count: the total number of differences.
         errors: the distinct errors raised where none was expected, in order.
         heard: whether errors were compared with errors, and the warnings of calls with the expected ones. Also False if
@@ -250,7 +250,7 @@ def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _mildness(difference: Difference) -> tuple[int, float]:
-    """A sort key, gravest first: different type, shape or set of keys; then values, by how far they are off; then errors.
+    """A sort key, most severe first: different type, shape or set of keys; then values, by how far they are off; then errors.
 
     A value is far off only if both its absolute distance and its distance in ULP are large.
     """

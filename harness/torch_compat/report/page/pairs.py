@@ -61,12 +61,12 @@ class PairCells:
 
     @property
     def worst(self) -> Outcome | None:
-        """The gravest outcome that is not kept; None if all cells are kept."""
+        """The most severe outcome that is not kept; None if all cells are kept."""
         return next((item for item in WORST_FIRST if self.counts[item] and item not in KEPT), None)
 
     @property
     def mark(self) -> str:
-        """The mark of the gravest outcome; "" if all cells are kept."""
+        """The mark of the most severe outcome; "" if all cells are kept."""
         return MARKS[self.worst][0] if self.worst is not None else ""
 
 

@@ -19,7 +19,7 @@ __all__ = ["FactRecord", "ReleaseItem", "Section", "Shown", "Span", "merged", "s
 
 
 class Section(enum.StrEnum):
-    """The section of an item, gravest first: an item of several kinds goes into the first of its sections."""
+    """The section of an item, most severe first: an item of several kinds goes into the first of its sections."""
 
     SILENT = "silent"
     REFUSED = "refused"
@@ -198,7 +198,7 @@ class ReleaseItem:
 
     @property
     def shown(self) -> Shown | None:
-        """The smallest example, from the gravest section that has one."""
+        """The smallest example, from the most severe section that has one."""
         results = [part for part in self.parts if part.shown]
         if not results:
             return None
@@ -215,7 +215,7 @@ class ReleaseItem:
 
 
 def merged(parts: Iterable[FactRecord], calendar: Sequence[str]) -> list[ReleaseItem]:
-    """Merge parts by the names that they share; the gravest items first, then those with the most cells.
+    """Merge parts by the names that they share; the most severe items first, then those with the most cells.
 
     Parameters:
         calendar: every known release, oldest first.

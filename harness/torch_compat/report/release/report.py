@@ -69,7 +69,7 @@ class ReleaseReport:
     Attributes:
         since: the release that it is compared with.
         day: the date of the release.
-        items: what begins, gravest first.
+        items: what begins, most severe first.
         running: deprecations in progress at the release.
         operators: the changes of operators between consecutive recorded releases.
         not_asked: what is unknown.
