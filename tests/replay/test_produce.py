@@ -244,6 +244,21 @@ def test_a_value_that_no_manifest_can_hold_is_not_recorded(tree: Tree, depth: in
     assert tree.everything() == before
 
 
+def test_a_value_that_raises_when_it_is_encoded_is_not_recorded(tree: Tree) -> None:
+    build = (
+        "class Odd:\n        @property\n        def __dict__(self):\n            raise LookupError('no state')\n    return Odd()"
+    )
+    recipe(tree, "odd", build=build, family="torch-save", more="\n\ndef write(made, path):\n    torch.save(1, path)\n")
+    before = tree.everything()
+    with pytest.raises(
+        ReaderError, match=r"odd cannot be recorded: encoding its values failed with .*LookupError: no state"
+    ) as caught:
+        run(tree, miniature(tree.cache, "1.5.1"), "odd")
+    assert caught.value.code == "not-recordable"
+    assert "Traceback" not in caught.value.message
+    assert tree.everything() == before
+
+
 @pytest.mark.parametrize("argument", ["object()", "[object()]", "torch.Program(forward='lambda a: a')"])
 def test_a_call_with_an_object_is_not_recorded(tree: Tree, argument: str) -> None:
     recipe(tree, "double", args=f"({argument},)")
