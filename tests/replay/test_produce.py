@@ -244,6 +244,25 @@ def test_a_value_that_no_manifest_can_hold_is_not_recorded(tree: Tree, depth: in
     assert tree.everything() == before
 
 
+@pytest.mark.parametrize(("name", "recorded"), [("model/object.pkl", True), ("wines/model.pkl", False)])
+def test_a_package_without_the_pickle_that_readers_load_is_not_recorded(tree: Tree, name: str, recorded: bool) -> None:
+    packs = (
+        "\n\ndef write(made, path):\n"
+        "    import pickle, zipfile\n"
+        "    with zipfile.ZipFile(path, 'w') as archive:\n"
+        "        archive.writestr('a/.data/version', '6')\n"
+        "        archive.writestr('a/.data/extern_modules', '')\n"
+        f"        archive.writestr('a/{name}', pickle.dumps(1, 2))\n"
+    )
+    recipe(tree, "packed", build="return 1", family="package", more=packs)
+    if recorded:
+        run(tree, miniature(tree.cache, "1.8.1"), "packed")
+        return
+    with pytest.raises(ReaderError, match=r"packed cannot be recorded: it has no pickle model/object.pkl") as caught:
+        run(tree, miniature(tree.cache, "1.8.1"), "packed")
+    assert caught.value.code == "not-recordable"
+
+
 def test_a_value_that_raises_when_it_is_encoded_is_not_recorded(tree: Tree) -> None:
     build = (
         "class Odd:\n        @property\n        def __dict__(self):\n            raise LookupError('no state')\n    return Odd()"

@@ -11,9 +11,12 @@ from torch_compat.torchscript.scanner import called, scan, uses
     ("text", "ill_formed"),
     [
         (r'"\0)+"', True), (r'"\303\237"', False), (r'"\\0"', False), (r'"\n\t\"0"', False), (r'"\03"', True), (r"'\7'", True), ("0", False),
+        (r'"\r"', True), (r'"a\r\n"', True), (r'"\015\n"', False), (r'"\377"', False), (r'"\400"', True), (r'"\x41"', True), (r'"\u0041"', True),
+        (r'"\q"', True), (r'"\8"', True), (r'"\\r"', False), (r'"\a\b\f\v\\\"\'"', False), (r'"\-71"', True), (r'"a\ b"', True),
     ],
 )  # fmt: skip
-def test_a_backslash_and_a_digit_are_three_digits(text: str, ill_formed: bool) -> None:
+def test_releases_parse_few_escapes(text: str, ill_formed: bool) -> None:
+    """Compiled by 1.1.0, 1.4.0, 1.6.0, 1.8.1, 1.12.1 and 2.0.1, which agree."""
     assert scan(f"def f(self):\n  return {text}\n").ill_formed is ill_formed
 
 

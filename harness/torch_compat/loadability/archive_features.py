@@ -245,7 +245,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     if source.sorts_texts:
         signs.add("sorts-texts")
     if source.ill_formed:
-        signs.add("ill-formed-octal")
+        signs.add("ill-formed-escape")
     if may_hide(source.code):
         signs.add(NAMED_ALIKE)
     if may_differ(source.code) and with_unlike_branches(text):

@@ -45,7 +45,7 @@ consists of signs, which are properties of an archive, or of an operation on it:
     declares:is                        the body of a class in TorchScript source declares an attribute with this name
     empty-tuple-type                   TorchScript source contains the type of an empty tuple
     sorts-texts                        TorchScript source sorts a list that it declares as a list of strings
-    ill-formed-octal                   TorchScript source has a string with a backslash and a digit that are not a valid octal escape
+    ill-formed-escape                  TorchScript source has a string with an escape that releases cannot parse
     dtype:UNDEFINED                    model.json states this dtype for a tensor
     calls:higher_order::scan           an exported program calls this operator
     tree:collections.namedtuple        an exported program has arguments or results in a container of this type
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-escape", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

@@ -24,6 +24,7 @@ from torch_compat.corpus.manifest import (
 from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest
+from torch_compat.formats.facts import read_facts
 from torch_compat.values.compare import compare
 from torch_compat.values.form import check_calls, check_result
 from torch_compat.values.normalise import normalise, normalise_result
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
+OBJECT: Final = "model/object.pkl"
 OF_THE_RECIPE: Final = frozenset({"not-written", "not-recordable", "wrong-family"})
 """Errors that concern a single recipe; the worker can still run the next recipe."""
 
@@ -190,6 +192,8 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is not an archive: {message}")
     if identity.family != recipe.family:
         raise ReaderError(f"{name} declares family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
+    if recipe.family == "package" and OBJECT not in read_facts(path).names:
+        raise _not_recordable(name, f"it has no pickle {OBJECT}, which is all that readers load of a package")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=result["calls"], options={})
     golden = normalise_result(result["golden"], path)
     try:  # the same check as on reading: an invalid line would make the manifest of the whole folder unreadable

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 RUNS = "runs:"
-UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
+UNPARSED = frozenset({"attribute", "declares", "ill-formed-escape"})
 """Kinds of archive signs (:mod:`torch_compat.loadability.archive_features`) for which a source file is refused before any of it is
 compiled."""
 DEEPEST = 200  # nesting of classes as attributes

@@ -84,7 +84,7 @@ class Scanned(NamedTuple):
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
         none_listed: a list of tensors holds None without calling it optional.
         empty_tuple: a type is a tuple without elements.
-        ill_formed: a string has a backslash and a digit, but not the three octal digits that the language requires.
+        ill_formed: a string has an escape that releases cannot parse.
         sorts_texts: a list that is declared as a list of texts is sorted.
     """
 
@@ -152,7 +152,8 @@ something, or any other name."""
 TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 """The functions whose first argument is a type."""
 FARTHEST = 1000  # characters of a line that are inspected before a word
-OCTAL = re.compile(r"""\A["'][^\\]*+(?:\\(?:[^0-7]|[0-7]{3})[^\\]*+)*+\\[0-7]""")
+ILL_FORMED = re.compile(r"""\A["'][^\\]*+(?:\\(?:[abfntv\\"']|[0-3][0-7]{2})[^\\]*+)*+\\""")
+"""A string with an escape other than those of the lexer of TorchScript, which takes any other backslash for three octal digits up to 377."""
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 TEXTS = "List[str]"
 OUTERMOST = re.compile(r"^(?=class |def )", re.MULTILINE)
@@ -391,7 +392,7 @@ def scan(source: str) -> Scanned:
     """Determine the requirements of one source file; its calls are those of :func:`called`."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
-    ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
+    ill_formed = "\\" in source and any(ILL_FORMED.search(text) for text in TEXT.findall(source))
     return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code))
 
 
