@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import (
     FLOAT64,
     Array,
@@ -21,6 +22,17 @@ from torch_compat.runtime.tensor import Tensor
 
 
 @operator("aten::ctc_loss")
+def ctc_loss_1_0(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, *args: Any, **keywords: Any
+) -> Tensor:
+    """Up to 2.3 a sequence without steps that has a target reads other memory."""
+    lengths, sizes = _lengths(input_lengths), _lengths(target_lengths)
+    if len(lengths) == len(sizes) and any(size and not length for length, size in zip(lengths, sizes, strict=True)):
+        raise Unsupported("aten::ctc_loss reads other memory for a sequence without steps that has a target", code="operator")
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, *args, **keywords)
+
+
+@operator("aten::ctc_loss", since="2.4.0")
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = MEAN, zero_infinity: bool = False
 ) -> Tensor:  # fmt: skip
@@ -30,10 +42,7 @@ def ctc_loss(
         raise not_implemented("ctc_loss_cpu", array.dtype)
     alone = array.ndim == 2
     whole = array[:, None] if alone else array
-    lengths, sizes = (
-        [int(v) for v in np.reshape(tensor.array, -1)] if tensor.__class__ is Tensor else list(tensor)
-        for tensor in (input_lengths, target_lengths)
-    )
+    lengths, sizes = _lengths(input_lengths), _lengths(target_lengths)
     steps, batch, labels = whole.shape
     if len(lengths) != batch or len(sizes) != batch:
         raise fail("input_lengths and target_lengths must be of size batch_size")
@@ -55,35 +64,55 @@ def ctc_loss(
             raise fail("Expected tensor to have size at least target_lengths")
     if any(not 0 <= length <= steps for length in lengths):
         raise fail(f"Expected input_lengths to have value at most {steps}")
-    result = np.empty(batch)
+    result = np.empty(batch, array.dtype)
     with np.errstate(all="ignore"):
         for at in range(looped(batch, steps * (2 * max(sizes, default=0) + 1))):
-            result[at] = -_paths(whole[: lengths[at], at].astype(FLOAT64), [int(row) for row in rows[at]], blank)
-    if zero_infinity:
-        result[np.isinf(result)] = 0.0
-    if reduction == MEAN:
-        return Tensor(np.asarray(mean_of(result / np.maximum(sizes, 1))).astype(array.dtype))
+            result[at] = -_paths(whole[: lengths[at], at], [int(row) for row in rows[at]], blank)
+        if zero_infinity:
+            result[np.isinf(result)] = 0.0
+        if reduction == MEAN:
+            return Tensor(np.asarray(mean_of(result / np.maximum(sizes, 1).astype(array.dtype))).astype(array.dtype))
     if reduction == SUM:
-        return Tensor(np.asarray(result.sum()).astype(array.dtype))
-    return Tensor(np.asarray(result[0] if alone else result).astype(array.dtype))
+        return Tensor(np.asarray(result.sum(dtype=array.dtype)))
+    return Tensor(np.asarray(result[0] if alone else result))
 
 
-def _paths(scores: Array, target: list[int], blank: int) -> float:
-    """The log-probability of a sequence of labels."""
+def _lengths(value: Any) -> list[int]:
+    return [int(v) for v in np.reshape(value.array, -1)] if value.__class__ is Tensor else list(value)
+
+
+def _paths(scores: Array, target: list[int], blank: int) -> Any:
+    """The log-probability of a sequence of labels, in the dtype of the scores and the order of ``ctc_loss_cpu``.
+
+    A target may contain the blank; releases then still skip the blank before it.
+    """
     states = [blank]
     for number in target:
         states += [number, blank]
+    least = scores.dtype.type(-np.inf)
     if not len(scores):
-        return 0.0 if not target else -np.inf
-    now = np.full(len(states), -np.inf)
+        return scores.dtype.type(0) if not target else least
+    now = np.full(len(states), least)
     now[0] = scores[0, blank]
     if target:
         now[1] = scores[0, target[0]]
+    skips = np.array([at > 1 and states[at] != states[at - 2] for at in range(len(states))])
     for row in scores[1:]:
-        after = now.copy()
-        after[1:] = np.logaddexp(after[1:], now[:-1])
-        for at in range(2, len(states)):
-            if states[at] != blank and states[at] != states[at - 2]:
-                after[at] = np.logaddexp(after[at], now[at - 2])
-        now = after + row[states]
-    return float(now[0] if not target else np.logaddexp(now[-1], now[-2]))
+        before = np.concatenate([[least], now[:-1]])
+        skipped = np.where(skips, np.concatenate([[least, least], now])[: len(now)], least)
+        now = _logsumexp(now, before, skipped) + row[states]
+    return _logsumexp(now[-1:], now[-2:-1])[0] if target else now[0]
+
+
+def _logsumexp(*terms: Array) -> Array:
+    greatest = np.maximum.reduce(terms)
+    greatest = np.where(np.isneginf(greatest), greatest.dtype.type(0), greatest)
+    total = np.zeros_like(greatest)
+    for term in terms:
+        total = total + _rounded(np.exp, term - greatest)
+    return np.asarray(_rounded(np.log, total) + greatest)
+
+
+def _rounded(function: np.ufunc, values: Array) -> Array:
+    """A function of the C library, which is correctly rounded for float32 but for very few numbers."""
+    return np.asarray(function(values.astype(FLOAT64))).astype(values.dtype)
