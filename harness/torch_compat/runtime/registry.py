@@ -155,9 +155,11 @@ def _guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bo
     from torch_compat.runtime.empty_batches import refusing_empty_batches  # noqa: PLC0415 - few programs have them
     from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
     from torch_compat.runtime.kinds_refused import refusing_kinds  # noqa: PLC0415 - the same
+    from torch_compat.runtime.partial_writes import writing_before_errors  # noqa: PLC0415 - few programs have them
     from torch_compat.runtime.unmodelled import checked  # noqa: PLC0415 - likewise
 
-    call = refusing_kinds(name, refusing_empty_batches(name, with_libraries(name, call, horizon), horizon))
+    call = writing_before_errors(name, with_libraries(name, call, horizon))
+    call = refusing_kinds(name, refusing_empty_batches(name, call, horizon))
     return checked(name, guarded(name, call, horizon, lists=lists), horizon)
 
 
