@@ -60,6 +60,7 @@ NOTHING: dict[str, Any] = {"tuple": []}
 UNCALLED: dict[str, str] = {
     r"aten::(cosine_embedding_loss|multi_margin_loss) tensor .*": "the versions differ only for targets and weights of matching shapes, which no recorded call has; tests/runtime/operators/test_ranking.py tests them",
     r"aten::bin any .*|aten::(native_)?channel_shuffle tensor .*|aten::pixel_unshuffle tensor .*": "the versions differ only for the smallest integer, and for empty shapes; tests/runtime/operators/test_asked.py and tests/runtime/test_traps.py test them",
+    r"aten::lerp_? tensor 1\.[09]\.0": "the versions differ only for weights of more dimensions; tests/runtime/operators/test_eras.py tests both",
     r"aten::ctc_loss tensor .*": "the versions differ only for sequences without steps; tests/runtime/operators/test_ctc.py tests both",
     r"aten::fake_quantize_per_(tensor|channel)_affine(_cachemask)? tensor .*": "no call of it is recorded; tests/runtime/operators/test_fake_quantized.py tests the versions",
     r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "needs quantized tensors, which a recorded call cannot pass",

@@ -433,6 +433,14 @@ def _lerp_ends(self: Tensor, end: Tensor) -> tuple[Array, Array]:
 
 @functional("lerp", inplace=True)
 def lerp_1_0(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Up to 1.8 a weight must not have more dimensions than both ends."""
+    if weight.__class__ is Tensor and weight.array.ndim > max(self.array.ndim, end.array.ndim):
+        raise fail("weight should be of dimension max(self.dim(), end.dim()) or lesser")
+    return lerp_1_9(self, end, weight)
+
+
+@functional("lerp", inplace=True, since="1.9.0")
+def lerp_1_9(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """Between self (weight 0) and end (weight 1), computed from the nearer end."""
     x, y = _lerp_ends(self, end)
     if x.dtype.kind in "iub":
@@ -451,8 +459,8 @@ def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     if weight.__class__ is Tensor and not weight.array.ndim:
         _lerp_ends(self, end)
         dtype = dtypes.result_type((self, end, weight)).array
-        return lerp_1_0(*(Tensor(cast(tensor.array, dtype)) for tensor in (self, end, weight)))
-    return lerp_1_0(self, end, weight)
+        return lerp_1_9(*(Tensor(cast(tensor.array, dtype)) for tensor in (self, end, weight)))
+    return lerp_1_9(self, end, weight)
 
 
 def _of_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
