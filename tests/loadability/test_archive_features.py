@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.archives import archive
 from torch_compat.formats.facts import read_facts
 from torch_compat.formats.model import Facts
-from torch_compat.loadability import integer_constants
+from torch_compat.loadability import integer_constants, of
 from torch_compat.loadability.archive_features import _holds_none, not_looked_at, signs_of
 from torch_compat.pickles import Tensor, unpickle
 from torch_compat.releases.behavior import OF_ARCHIVES
@@ -201,3 +202,54 @@ def test_source_that_is_too_large_to_be_looked_at_is_said(monkeypatch: pytest.Mo
     assert list(not_looked_at(facts)) == ["whole floats"]
     facts.sources = {"code/__torch__/m.py": "def f() -> float:\n  return 3.\n"}
     assert not_looked_at(facts) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "readers"),
+    [
+        ("annotate(Optional[List[int]], [1])", "1.10.0.."),
+        ("annotate(Optional[List[int]], [])", "1.10.0.."),
+        ("annotate(Optional[List[List[int]]], [[1], [2]])", "1.10.0.."),
+        ("annotate(Optional[List[int]], [i for i in [1, 2]])", "1.10.0.."),
+        ("annotate(Optional[Dict[str, int]], {})", "1.10.0.."),
+        ("annotate(Optional[List[int]], annotate(List[int], [1]))", "1.5.0.."),
+        ('annotate(Optional[Dict[str, int]], {"a": 1})', "1.5.0.."),
+        ("annotate(Optional[Tuple[int, int]], (1, 2))", "1.5.0.."),
+        ("annotate(List[Optional[int]], [1, 2])", "1.5.0.."),
+        ("annotate(Optional[List[int]], y)", "1.5.0.."),
+    ],
+)
+def test_a_list_has_an_optional_type_since_1_10(value: str, readers: str, tmp_path: Path) -> None:
+    """Loaded by 1.5.1, 1.6.0, 1.7.1, 1.8.1, 1.9.1, 1.10.2, 1.11.0, 1.12.1, 2.0.1 and 2.15.0."""
+    path = tmp_path / "a.pt"
+    source = (
+        "class Model(Module):\n  def forward(self,\n    x: Tensor) -> Tensor:\n    y = [1]\n    z = " + value + "\n    return x\n"
+    )
+    path.write_bytes(archive({"__torch__/m.py": source}))
+    assert str(of(read_facts(path)).readers) == readers
+
+
+@pytest.mark.parametrize(
+    ("body", "readers"),
+    [
+        ("    z : Optional[List[int]] = [1]\n    return x\n", "1.10.0.."),
+        ("    z : Optional[Dict[str, int]] = {}\n    return x\n", "1.10.0.."),
+        ("    z : Optional[List[int]] = [i for i in [1]]\n    return x\n", "1.10.0.."),
+        ("    z : Optional[List[int]] = annotate(List[int], [])\n    return x\n", "1.5.0.."),
+        ("    z : Optional[List[int]] = None\n    z = [1]\n    return x\n", "1.5.0.."),
+        ('    z : Optional[Dict[str, int]] = {"a": 1}\n    return x\n', "1.5.0.."),
+        ("    return x\n  def g(self) -> Optional[List[int]]:\n    return [1]\n", "1.5.0..1.7.1, 1.10.0.."),
+        ("    return x\n  def g(self) -> Optional[Dict[str, int]]:\n    return {}\n", "1.10.0.."),
+        ("    return x\n  def g(self,\n    y: Optional[List[int]]) -> int:\n    return 1\n", "1.5.0.."),
+        (
+            "    return x\n  def g(self) -> Optional[List[int]]:\n    return None\n  def h(self) -> List[int]:\n    return [1]\n",
+            "1.5.0..",
+        ),
+    ],
+)
+def test_an_annotated_list_has_an_optional_type_since_1_10(body: str, readers: str, tmp_path: Path) -> None:
+    """Loaded by 1.5.1, 1.6.0, 1.7.1, 1.8.1, 1.9.1, 1.10.2 and 2.15.0."""
+    path = tmp_path / "a.pt"
+    source = "class Model(Module):\n  training : bool\n  def forward(self,\n    x: Tensor) -> Tensor:\n" + body
+    path.write_bytes(archive({"__torch__/m.py": source}))
+    assert str(of(read_facts(path)).readers) == readers
