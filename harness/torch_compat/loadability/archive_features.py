@@ -32,7 +32,7 @@ COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 OPTIONAL = "Optional["
-OPTIONAL_LITERAL = re.compile(r"(?:annotate\(|: )Optional\[(?:List|Dict)\[[\w., \[\]]*?\]\](?:, | = )(?:\[|\{\})")
+OPTIONAL_LITERAL = re.compile(r"(?:annotate\(|: )Optional\[(List|Dict)\[[\w., \[\]]*?\]\](?:, | = )(?:\[|\{\})")
 """A list display or comprehension, or an empty dict, whose type is optional."""
 FUNCTION = re.compile(r"^(?= *def )", re.MULTILINE)
 RETURNS_OPTIONAL = re.compile(r"-> Optional\[(List|Dict)\[[\w., \[\]]*\]\]:$", re.MULTILINE)
@@ -263,11 +263,11 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
 
 def _optional_literals(code: str) -> set[str]:
     """Signs of lists and empty dicts that get an optional type from an annotation, or from the result of their function."""
-    signs = {"optional-literal"} if OPTIONAL_LITERAL.search(code) else set()
+    signs = {f"optional-literal:{kind.lower()}" for kind in OPTIONAL_LITERAL.findall(code)}
     for function in FUNCTION.split(code):
         result = RETURNS_OPTIONAL.search(function)
         if result is not None and RETURNED[result[1]].search(function, result.end()):
-            signs.add("optional-literal" if result[1] == "Dict" else "optional-list-returned")
+            signs.add("optional-literal:dict" if result[1] == "Dict" else "optional-literal:returned-list")
     return signs
 
 

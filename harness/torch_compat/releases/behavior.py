@@ -55,8 +55,8 @@ consists of signs, which are properties of an archive, or of an operation on it:
     range-from:0                       an input of an exported program has a symbolic size whose range begins with this number
     input:as_int                       an exported program has an input of this kind
     changed-name-with-dot              an exported program of 2.1 mutates a buffer with a dot in its name
-    optional-literal                   TorchScript source gives a list or an empty dict an optional type, as annotate(Optional[List[int]], [1])
-    optional-list-returned             a function of TorchScript source returns a list display as an optional list
+    optional-literal:list              TorchScript source gives a list an optional type, as annotate(Optional[List[int]], [1]); dict: an empty
+                                       dict; returned-list: a function whose result is optional returns a list
     complex-constant                   TorchScript source has a complex number
     statement-with                     TorchScript source has a ``with`` statement
     none-listed                        TorchScript source has a list of tensors with a None that is not declared optional
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-escape", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "optional-list-returned", "optional-literal", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-escape", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "optional-literal", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
