@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.data import packaged
+from torch_compat.words import suggest
 from torch_compat.writes import holding
 
 if TYPE_CHECKING:
@@ -211,9 +211,7 @@ def under_profile(policy: Policy, name: str | None) -> Policy:
         if profile.id == name:
             return policy.under(profile)
     known = [policy.name, *(profile.id for profile in policy.profiles)]
-    nearest = get_close_matches(name, known, n=1)
-    hint = f"nearest: {nearest[0]}" if nearest else f"known: {', '.join(known)}"
-    raise UsageError(f"the policy has no profile {name!r}", hint=hint, code="unknown-profile")
+    raise UsageError(f"the policy has no profile {name!r}", hint=suggest(name, known), code="unknown-profile")
 
 
 def profile_note(policy: Policy, name: str | None) -> tuple[str, ...]:

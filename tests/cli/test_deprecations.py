@@ -191,7 +191,7 @@ def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
     assert row(strict, "keyword")["verdict"] == "broken"
     refused = ask("deprecations", "--profile", "strikt")
     assert refused.status == 2
-    assert "nearest: strict" in refused.err
+    assert "did you mean strict?" in refused.err
     judged = ask("judge", "--profile", "strict", "--format", "json")
     assert judged.status == 1
     assert judged.json["notes"][0].startswith("judged under the profile strict: ")
@@ -230,7 +230,7 @@ def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
     assert "Nothing falls due within 1 days of" in item.out
     refused = ask("deprecations", "keywrod")
     assert (refused.status, refused.out) == (2, "")
-    assert "nearest: keyword" in refused.err
+    assert "did you mean keyword?" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
 def test_what_nobody_knows_is_answered_with_the_nearest(ask: Ask, name: str, nearest: str) -> None:
     ended = ask("explain", name)
     assert (ended.status, ended.out) == (2, "")
-    assert nearest in ended.err.partition("nearest: ")[2]
+    assert nearest in ended.err.partition("did you mean ")[2]
 
 
 # ------------------------------------------------------------------------------------------------------------------- plan

@@ -13,9 +13,10 @@ import click
 
 from torch_compat.cli._output import Progress, announce, format_option, print_json, say, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
+from torch_compat.corpus.recipes import unknown_recipe
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather, uncollected
-from torch_compat.readers.build_release import BuildRelease, build_of, is_build_name, with_build
+from torch_compat.readers.build_release import BUILDS, BuildRelease, build_of, is_build_name, with_build
 from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.replay.trust import trusted
 from torch_compat.report.candidate import candidate_lines
@@ -120,8 +121,10 @@ def candidate(
     from torch_compat.replay.trees import builds_folder, earlier_trees, expire, open_tree  # noqa: PLC0415
 
     if not is_build_name(name):
-        hint = "use python:PATH, a Python executable with the build installed" + (
-            f", such as python:{name}" if "/" in name else "; a release is compared with `torch-compat replay --reader`"
+        hint = f"expected {BUILDS}" + (
+            f", such as {'wheel' if name.endswith('.whl') else 'python'}:{name}"
+            if "/" in name or name.endswith(".whl")
+            else "; to judge a release, use `torch-compat replay --reader`, or `torch-compat report`"
         )
         raise UsageError(f"{name!r} is not a build", hint=hint, code="no-build")
     place = find_root(root)
@@ -140,8 +143,9 @@ def candidate(
         evidence = gather(place, policy, as_of=None)
     base: Against | BuildRelease = theirs or recorded(base_of(evidence, release, against))
     for recipe in recipes:
-        if recipe not in {item.name for item in evidence.corpus.recipes}:
-            raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
+        known = [item.name for item in evidence.corpus.recipes]
+        if recipe not in known:
+            raise unknown_recipe(recipe, known)
     chosen = frozenset(recipes) or None
     if shard is not None:
         if recipes:

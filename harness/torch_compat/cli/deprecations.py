@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +19,7 @@ from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
+from torch_compat.words import suggest
 from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, newest_known, span_of, under_profile
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[Time
     known = {row.history.deprecation.id: row for row in rows}
     for name in names:
         if name not in known:
-            nearest = get_close_matches(name, known, n=3, cutoff=0.4)
-            hint = f"nearest: {', '.join(nearest)}" if nearest else "torch-compat deprecations lists them all"
+            hint = suggest(name, known, "torch-compat deprecations lists them all", cutoff=0.4)
             raise UsageError(f"there is no deprecation {name!r}", hint=hint, code="unknown-id")
     return tuple(known[name] for name in dict.fromkeys(names))
 

@@ -14,6 +14,7 @@ from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import Fixture
+from torch_compat.corpus.recipes import unknown_recipe
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.readers.build_release import BuildRelease, built, is_build_name, resolved
 from torch_compat.readers.builds import unchanged
@@ -78,7 +79,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     known = {recipe.name: recipe for recipe in corpus.recipes}
     for name in names:
         if name not in known:
-            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+            raise unknown_recipe(name, known)
     recipes = [known[name] for name in dict.fromkeys(names)] if names else list(corpus.recipes)
     if not names and not isinstance(release, BuildRelease):
         written = {entry.recipe for entry in corpus.entries if entry.release == release.version}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
 from torch_compat.runtime.json_values import plain
+from torch_compat.words import suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -177,10 +177,9 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
     if name is None:
         return list(known.values())
     if name not in known:
-        near = difflib.get_close_matches(name, known, 3, 0.4)
         raise UsageError(
             f"there is no upgrader {plain(name)!r}",
-            hint=f"did you mean {', '.join(near)}?" if near else f"known upgraders: {', '.join(sorted(known))}",
+            hint=suggest(name, sorted(known), f"known upgraders: {', '.join(sorted(known))}", cutoff=0.4),
             code="upgrader",
         )
     return [known[name]]

@@ -6,7 +6,6 @@ Lines are added when something is produced and never change. This also applies t
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from dataclasses import dataclass
@@ -29,10 +28,12 @@ from torch_compat.corpus.manifest import (
 from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
+from torch_compat.releases.release import Release
+from torch_compat.words import did_you_mean, similar_names, suggest
 from torch_compat.writes import put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from torch_compat.corpus.recipes import DeprecationFile, ProbeFile, Recipe
@@ -122,10 +123,30 @@ class Corpus:
                 why = self.not_writable[name].message.splitlines()[0]
                 raise UsageError(f"{name} does not exist: this release cannot write the recipe ({why})", code="not-writable")
             if name not in self.fixtures:
-                near = difflib.get_close_matches(name, self.fixtures, 3, 0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else ""
-                raise UsageError(f"there is no fixture {name!r}", hint=hint, code="unknown-fixture")
+                raise UsageError(f"there is no fixture {name!r}", hint=did_you_mean(self._similar(name)), code="unknown-fixture")
         return [self.fixtures[name] for name in names] if names else list(self.fixtures.values())
+
+    def of_recipe(self, recipe: str, fixtures: Iterable[Fixture]) -> list[Fixture]:
+        """Return the fixtures that a recipe wrote.
+
+        Raises:
+            UsageError: there are none.
+        """
+        results = [fixture for fixture in fixtures if fixture.recipe == recipe]
+        if not results:
+            known = {fixture.recipe for fixture in self.fixtures.values()}
+            message = f"no fixture was written by a recipe named {recipe!r}"
+            raise UsageError(message, hint=suggest(recipe, sorted(known)), code="unknown-recipe")
+        return results
+
+    def _similar(self, name: str) -> list[str]:
+        """Return the fixtures that a name may stand for; for the name of a recipe, its newest fixtures."""
+        if "/" in name:
+            return similar_names(name, self.fixtures)
+        recipes = {fixture.recipe for fixture in self.fixtures.values() if fixture.release != SYNTHETIC}
+        meant = name if name in recipes else next(iter(similar_names(name, sorted(recipes), most=1)), None)
+        written = [fixture for fixture in self.fixtures.values() if fixture.recipe == meant and fixture.release != SYNTHETIC]
+        return [fixture.id for fixture in sorted(written, key=lambda fixture: Release(fixture.release), reverse=True)]
 
 
 def load_corpus(folder: Path) -> Corpus:

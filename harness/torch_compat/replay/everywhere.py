@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
-from torch_compat.corpus.recipes import read_recipe
-from torch_compat.errors import UsageError
+from torch_compat.corpus.recipes import read_recipe, unknown_recipe
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
 from torch_compat.readers.torch_release import TorchRelease
@@ -93,7 +92,7 @@ class Everywhere:
     ) -> None:
         path: Path = place.inside(f"fixtures/recipes/{name}.py")
         if not path.is_file():
-            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+            raise unknown_recipe(name, (recipe.stem for recipe in path.parent.glob("*.py")))
         self.recipe: Recipe = read_recipe(path)
         self.place = place
         self.trust = trust

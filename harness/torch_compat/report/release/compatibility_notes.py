@@ -14,7 +14,6 @@ Only people change that file. An item that the release no longer has is an error
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.errors import UsageError
@@ -23,6 +22,7 @@ from torch_compat.releases.data import parsed
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.to_md import in_code, plain
 from torch_compat.report.release.words import COMPLETE, counted, notes_of_report, state
+from torch_compat.words import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -107,8 +107,7 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
     ids = [item.id for item in report.items]
     for name in hand.items:
         if name not in ids:
-            nearest = get_close_matches(name, ids, n=1)
-            hint = f"nearest: {nearest[0]}" if nearest else f"remove it, or look for it: torch-compat report {report.release}"
+            hint = suggest(name, ids, f"remove it, or look for it: torch-compat report {report.release}")
             raise UsageError(
                 f"{escaped(name)} is no longer listed in {report.release}: no evidence supports it anymore",
                 where=where,

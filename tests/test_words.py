@@ -1,0 +1,52 @@
+"""Suggestions and counts are worded in one place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torch_compat.words import count_of, did_you_mean, similar_names, suggest
+
+PACKAGE = Path(__file__).parents[1] / "harness" / "torch_compat"
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells")])
+def test_a_count_agrees_with_its_noun(count: int, text: str) -> None:
+    assert count_of(count, "cell") == text
+    assert count_of(count, "entry", "entries") == text.replace("cells", "entries").replace("cell", "entry")
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["a"], "did you mean a?"),
+        (["a", "b"], "did you mean a or b?"),
+        (["a", "b", "c", "d"], "did you mean a, b or c?"),
+    ],
+)
+def test_names_are_suggested_as_a_question(names: list[str], text: str) -> None:
+    assert did_you_mean(names) == text
+
+
+def test_similar_names_come_before_those_that_contain_the_name() -> None:
+    assert similar_names("div", ["add", "floor_divide", "div", "dim"]) == ["div", "dim", "floor_divide"]
+    assert similar_names("zz", ["buzzer"]) == []  # too short to be a part of a name
+    assert similar_names("", ["a"]) == []
+
+
+def test_without_a_similar_name_the_hint_is_another() -> None:
+    assert suggest("dvi", ["div"], "otherwise") == "did you mean div?"
+    assert suggest("zzz", ["div"], "otherwise") == "otherwise"
+    assert suggest("zzz", ["div", "add"]) == "known: div, add"
+    assert suggest("zzz", map(str, range(1000))) == ""
+
+
+def test_no_other_code_words_a_suggestion() -> None:
+    worded = re.compile(r"get_close_matches\(|nearest: |\(perhaps |did you mean [{']", re.IGNORECASE)
+    found = {
+        path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if worded.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"words.py", "releases/known.py"}  # the releases near a version are those of its minor version first
