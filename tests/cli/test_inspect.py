@@ -348,7 +348,8 @@ def test_damage_is_named(run: Callable[..., tuple[int, str, str]], tmp_path: Pat
     assert "error         " in out
     status, out, _ = run(tmp_path / "nowhere.pt")
     assert status == 2
-    assert "usage: file not found" in out
+    assert "error         file not found, expected a PyTorch archive" in out
+    assert "usage" not in out
 
 
 def test_text_of_an_archive_cannot_act_on_the_terminal(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def open_file(path: str) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
     except FileNotFoundError:
-        raise UsageError("file not found", where=path) from None
+        raise UsageError("file not found, expected a PyTorch archive", where=path) from None
     except PermissionError:
         raise UsageError("cannot be read: permission denied", where=path) from None
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import contents, shown
@@ -49,7 +50,13 @@ def line(inspected: Inspected, width: int) -> str:
     sound = "dangerous" if inspected.dangers else "sound" if inspected.facts else "not PyTorch's"
     if inspected.omitted:
         sound += ", not all checked"
-    state = sound if inspected.error is None else shown(inspected.error.code)
+    state = (
+        sound
+        if inspected.error is None
+        else "unreadable"
+        if isinstance(inspected.error, UsageError)
+        else shown(inspected.error.code)
+    )
     return _columns(_plain(name), _plain(_spans(inspected.needs)), _plain(state), _plain(inspected.path), width)
 
 
@@ -135,13 +142,19 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     if inspected.error is not None and not (
         inspected.damage and inspected.needs is not None
     ):  # otherwise the damage already states it
-        yield "error", [f"{inspected.error.code}: {_plain(inspected.message)}"]
+        yield "error", [_error(inspected)]
+
+
+def _error(inspected: Inspected) -> str:
+    """The error of a file, with its code if the file was opened: without it, there is only a wrong path."""
+    code = "" if isinstance(inspected.error, UsageError) or inspected.error is None else f"{inspected.error.code}: "
+    return f"{code}{_plain(inspected.message)}"
 
 
 def _inner(inspected: Inspected) -> str:
     """The text for an archive inside another file."""
     if inspected.error is not None:
-        return f"{inspected.error.code}: {_plain(inspected.message)}"
+        return _error(inspected)
     return f"{inspected.facts.name if inspected.facts else '-'}, read by torch {_spans(inspected.needs)}"
 
 

@@ -162,7 +162,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError("file not found", where=str(path), code="no-file") from None
+        hint = "expected the list of operators that the extension uses, one per line"
+        raise UsageError("file not found", where=str(path), hint=hint, code="no-file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from error
 

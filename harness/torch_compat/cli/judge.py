@@ -154,7 +154,8 @@ def _write_page(folder: Path, files: dict[str, str]) -> None:
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
     if not path.is_file():
-        raise UsageError("file not found", where=str(path), code="baseline")
+        hint = "expected the output of an earlier run with --format json"
+        raise UsageError("file not found", where=str(path), hint=hint, code="baseline")
     return read_baseline(read_whole(path), str(path))
 
 
