@@ -75,11 +75,12 @@ class Root:
         with holding(self.path):
             pass
 
-    def policy(self, *, counted: bool = True) -> Policy:
+    def policy(self, *, counted: bool = True, drafts: bool = False) -> Policy:
         """Load the tree's own policy. Packaged policies never stand in for missing ones here.
 
         Parameters:
             counted: whether to read its lock of counts. Commands that recount pass False.
+            drafts: whether placeholders of ``torch-compat new`` are allowed. Commands that judge nothing pass True.
 
         Raises:
             NothingSelected: the tree has no policies.
@@ -92,7 +93,7 @@ class Root:
             raise NothingSelected(
                 "has no policies/torch, so there are no promises to check", where=str(self.path), code="no-policy"
             )
-        return load_policy(folder, counted=counted)
+        return load_policy(folder, counted=counted, drafts=drafts)
 
     def observations(self) -> Recorded:
         """The recorded observations of readers; unreadable files are named by their path in the tree."""

@@ -123,7 +123,7 @@ class Corpus:
                 why = self.not_writable[name].message.splitlines()[0]
                 raise UsageError(f"{name} does not exist: this release cannot write the recipe ({why})", code="not-writable")
             if name not in self.fixtures:
-                raise UsageError(f"there is no fixture {name!r}", hint=did_you_mean(self._similar(name)), code="unknown-fixture")
+                raise UsageError(f"there is no fixture {name!r}", hint=self._instead_of(name), code="unknown-fixture")
         return [self.fixtures[name] for name in names] if names else list(self.fixtures.values())
 
     def of_recipe(self, recipe: str, fixtures: Iterable[Fixture]) -> list[Fixture]:
@@ -138,6 +138,13 @@ class Corpus:
             message = f"no fixture was written by a recipe named {recipe!r}"
             raise UsageError(message, hint=suggest(recipe, sorted(known)), code="unknown-recipe")
         return results
+
+    def _instead_of(self, name: str) -> str:
+        """Return what to do about an unknown fixture: its recipe may not have been run."""
+        release, slash, recipe = name.partition("/")
+        if slash and is_plain(recipe) and (self.folder / "recipes" / f"{recipe}.py").is_file():
+            return f"the release has not run the recipe: torch-compat produce {release} --recipe {recipe}"
+        return did_you_mean(self._similar(name))
 
     def _similar(self, name: str) -> list[str]:
         """Return the fixtures that a name may stand for; for the name of a recipe, its newest fixtures."""

@@ -250,9 +250,10 @@ def _refuse_unfinished(source: bytes, path: Path) -> None:
     if left:
         number, line = left[0]
         wanted = line.partition(UNFINISHED)[2].partition(">")[0]
-        others = ", ".join(str(other) for other, _ in left[1:])
+        others = [str(other) for other, _ in left[1:]]
+        also = f" (also on {'line' if len(others) == 1 else 'lines'} {', '.join(others)})" if others else ""
         raise CorpusError(
-            f"is unfinished: replace the placeholder with {wanted}" + (f" (also on lines {others})" if others else ""),
+            f"is unfinished: replace the placeholder with {wanted}{also}",
             where=f"{path}:{number}",
             hint=f"placeholders look like {UNFINISHED}...>",
             code="unfinished",

@@ -30,13 +30,15 @@ __all__ = ["load_policy"]
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def load_policy(folder: Path, *, counted: bool = True) -> Policy:
+def load_policy(folder: Path, *, counted: bool = True, drafts: bool = False) -> Policy:
     """Load the policy in a folder.
 
     Parameters:
         folder: contains ``*.toml``, ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml`` and ``counts.lock``.
         counted: whether to read ``counts.lock`` and ``waivers.lock``. Commands that rewrite them pass False; ``Policy.counts`` is then
             empty, and ``Policy.accepted`` is None.
+        drafts: whether placeholders of ``torch-compat new`` are allowed. Tables that a placeholder makes invalid are then missing from
+            the policy, so only commands that judge nothing pass True.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files contain errors; lists all errors of all files.
@@ -52,8 +54,9 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
         problems.extend(check(entries))
     if sources.complete:
         problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
+    problems = [problem for problem in _without_echoes(problems) if not drafts or not problem.message.startswith(HALF_DONE)]
     if problems:
-        raise PolicyError(_without_echoes(problems))
+        raise PolicyError(problems)
     if not counted:
         return _assemble(tables, {}, None)
     lock = read_lock(folder)  # last: it is generated from the other files
