@@ -6,12 +6,12 @@ import datetime as dt
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._output import Progress, announce, format_option, print_json, say, stderr, stdout, trust_option
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.recipes import unknown_recipe
 from torch_compat.errors import UsageError
@@ -24,6 +24,8 @@ from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.replay.candidate import Against
 
 __all__ = ["candidate"]
@@ -63,13 +65,13 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the sample.")
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Directory for the archives and results of the build. Default: builds/ in the cache, where results are kept for --keep days.",
 )
 @click.option(
     "--earlier",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=NamedPath(file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
     help="Also look for earlier builds in this directory (the --into directory of other runs). Can be repeated.",

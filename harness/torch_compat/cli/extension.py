@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import NothingSelected, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from torch_compat.operators.dispatch import Dispatch, Dispatches
     from torch_compat.operators.extensions import Fit, RecordedReleases
@@ -41,14 +42,14 @@ def extension() -> None:
 @click.option(
     "--operators",
     "listing",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE",
     help="File with one operator per line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
 )
 @click.option("--release", metavar="X.Y.Z", help="Release that the listed operators belong to.")
 @click.option(
     "--library",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="PATH.so",
     help="Built library; the operators that it registers are read from the dispatcher.",
 )
@@ -56,7 +57,7 @@ def extension() -> None:
 @click.option(
     "--path",
     "paths",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     multiple=True,
     metavar="FOLDER",
     help="Directory to import from. Can be repeated.",
@@ -70,7 +71,7 @@ def extension() -> None:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE",
     help="Write the manifest to this file, and print a summary.",
 )
@@ -172,7 +173,7 @@ def _text(path: Path) -> str:
 
 
 @extension.command()
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=NamedPath())
 @click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="Release to check. Can be repeated.")
 @click.option("--all", "every", is_flag=True, help="Check every recorded release.")
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 @click.option("--no-waivers", is_flag=True, help="Ignore waivers and show every break.")
 @click.option(
     "--root",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Directory whose policies/ contains the waivers. Default: the nearest such directory, searching upwards from the current directory.",
 )
 @format_option
@@ -179,7 +180,7 @@ def check(
 
 @operators.command()
 @click.argument("build", metavar="RELEASE|python:PATH|wheel:FILE|nightly:DATE")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file. Default: standard output.")
+@click.option("--output", type=NamedPath(), metavar="FILE", help="Write to this file. Default: standard output.")
 def dump(build: str, output: Path | None) -> int:
     """Print the schemas of a build, one per line, for 'operators check'.
 

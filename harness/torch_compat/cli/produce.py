@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._output import announce, format_option, print_json, stderr, stdout
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
@@ -25,6 +25,8 @@ from torch_compat.replay.trees import builds_folder, open_tree
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.replay.produce import Produced
 
 __all__ = ["produce"]
@@ -41,7 +43,7 @@ __all__ = ["produce"]
 )
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="For a build (python:PATH): directory for its archives. Default: builds/ in the cache. A build never writes to the corpus.",
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
@@ -66,7 +67,7 @@ PROOFS = "reports/proofs"
 @click.option(
     "--counterexamples",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIRECTORY",
     help="Write each counterexample as a pytest test and an archive into this directory.",
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, trust_option
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from torch_compat.readers.reference import NAME, Reference, is_reference, load
 from torch_compat.runtime.faults import CALLED
@@ -16,6 +16,8 @@ from torch_compat.runtime.json_values import plain, read_arguments, shown_value,
 from torch_compat.words import suggest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.readers.environments import Environment
 
 __all__ = ["run"]
@@ -28,7 +30,7 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families with something that a
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=NamedPath())
 @click.option(
     "--args",
     "arguments",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from torch_compat.cli._format import say
 from torch_compat.cli._output import counting
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
@@ -19,6 +19,8 @@ from torch_compat.report.release.signoff import FOLDER, STATEMENT
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.workspace import Root
 
 __all__ = ["signoff"]
@@ -42,8 +44,8 @@ LONGEST: Final = 400
     help="Reason; one for each --accept, in the same order, or for --withdraw.",
 )
 @click.option("--verify", is_flag=True, help="Do not sign off; list everything that has changed since the sign-off.")
-@click.option("--signers", type=click.Path(path_type=Path), help="With --verify: the allowed signers file for ssh-keygen.")
-@click.option("--attach", type=click.Path(path_type=Path), help="Do not sign off; add this detached signature of signoff.json.")
+@click.option("--signers", type=NamedPath(), help="With --verify: the allowed signers file for ssh-keygen.")
+@click.option("--attach", type=NamedPath(), help="Do not sign off; add this detached signature of signoff.json.")
 @click.option("--withdraw", is_flag=True, help="Mark the sign-off as withdrawn instead of signing off. Nothing is deleted.")
 @root_option
 def signoff(
