@@ -77,7 +77,8 @@ def test_each_deprecation_and_what_falls_due(ask: Ask) -> None:
         in ended.out
     )
     assert f"{day_of(13)}  planned: is planned to be removed in 1.13.0" in ended.out
-    assert "12 deprecations: 9 kept, 2 broken, 1 no-promise" in ended.out
+    assert "12 deprecations: 9 kept, 2 broken (2 waived), 1 no-promise; as of " in ended.out
+    assert ended.out.endswith("exit status 0: every promise that was checked holds, or the violation is waived\n")
 
 
 def test_the_events_of_one_in_order_and_what_is_planned(ask: Ask) -> None:
@@ -221,13 +222,27 @@ def test_whatever_has_an_id_is_explained(ask: Ask, name: str, said: list[str]) -
         assert part in ended.out
 
 
+def test_what_falls_due_comes_first_and_the_verdict_last(ask: Ask, root: Path) -> None:
+    out = ask("deprecations", "--next", "60").out
+    first, second, *_ = out.splitlines()
+    assert first.startswith("Due within 60 days of ")
+    assert second == f"  {day_of(13)}  planned: is planned to be removed in 1.13.0"
+    assert "Broken timelines" not in out
+    assert "Timelines kept so far" not in out
+    assert out.splitlines()[-1].startswith("exit status 0: ")
+    unwaived(root)
+    broken = ask("deprecations", "--next", "60")
+    assert (broken.status, broken.out.startswith("Broken timelines: 2\n")) == (1, True)
+    assert "12 deprecations: 9 kept, 2 broken, 1 no-promise" in broken.out
+
+
 def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
     everything, item = ask("deprecations"), ask("deprecations", "keyword", "--next", "1")
     assert item.status == everything.status
-    assert "1 deprecations: 1 kept" in item.out
+    assert "1 deprecation: 1 kept" in item.out
     assert "torch.late (removal)" in everything.out
     assert "torch.late" not in item.out
-    assert "Nothing falls due within 1 days of" in item.out
+    assert item.out.startswith("Nothing falls due within 1 day of ")
     refused = ask("deprecations", "keywrod")
     assert (refused.status, refused.out) == (2, "")
     assert "did you mean keyword?" in refused.err

@@ -39,7 +39,12 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="List only upcoming events in the next N days.")
+@click.option(
+    "--next",
+    "ahead",
+    metavar="N-days",
+    help="List only upcoming events in the next N days, and promises that are broken without a waiver.",
+)
 @click.option("--sweep", metavar="FROM..TO", help="Judge every day from FROM to TO (dates or releases), instead of one date.")
 @click.option(
     "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."
@@ -102,9 +107,7 @@ def deprecations(
         for line in deprecation_lines(rows):
             paragraph(console, line)
     else:
-        print_deprecations(rows, report, due, stdout(), full=full)
-        if days is not None and not due:
-            paragraph(stdout(), f"Nothing falls due within {days} days of {day}")
+        print_deprecations(rows, report, due, stdout(), full=full, days=days)
     return status
 
 
