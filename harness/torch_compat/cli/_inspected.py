@@ -92,9 +92,17 @@ def _labelled(entries: Iterator[tuple[str, Sequence[str]]], width: int) -> Itera
 
 def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     facts = inspected.facts
+    incomplete = facts is not None and facts.incomplete
+    unread = inspected.error is not None and inspected.needs is None  # what was read before the error is not the whole
+    if inspected.damage:  # first, since everything else may follow from it
+        yield "damage", _damages(inspected)
+    if inspected.error is not None and not (
+        inspected.damage and inspected.needs is not None
+    ):  # otherwise the damage already states it
+        yield "error", [_error(inspected)]
     if facts is not None:
-        yield "format", [facts.name]
-        yield "contents", [_kind(*kind_of(facts))]
+        yield "format", [f"{facts.name}{', as far as it could be read' if incomplete else ''}"]
+        yield "contents", [] if incomplete or unread else [_kind(*kind_of(facts))]
     elif inspected.other is not None and inspected.error is None:
         yield "format", [f"{inspected.other}, not a PyTorch archive"]
     if inspected.size is not None:
@@ -110,9 +118,9 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         )
         yield "how to load", list(_ways(inspected.needs))
         yield "needs", [_module(item) for item in inspected.needs.beside]
-        yield "weights_only", list(_weights_only(inspected.needs))
+        yield "weights_only", [] if incomplete else list(_weights_only(inspected.needs))
         yield "advisories", [_advisory(advisory) for advisory in inspected.needs.advisories]
-    if facts is not None:
+    if facts is not None and not unread:
         yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
         yield "changes", list(_changes(inspected))
@@ -126,12 +134,8 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
             "dangers",
             [_danger(*danger) for danger in dangers[:MOST]] + more,
         )
-    if facts is not None or inspected.damage:
-        more = [f"and {len(inspected.damage) - MOST} more"] if len(inspected.damage) > MOST else []
-        yield (
-            "damage",
-            [_damage(damage.code, damage.record, damage.detail) for damage in inspected.damage[:MOST]] + more or ["none"],
-        )
+    if facts is not None and not unread and not inspected.damage:
+        yield "damage", ["none"]
     yield (
         "contains",
         [f"{shown(item.path.removeprefix(inspected.path)[1:])}: {_inner(item)}" for item in inspected.contains[:MOST]]
@@ -139,10 +143,12 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     )
     yield "fails", [f"--fail-on {fail}" for fail in inspected.fails]
     yield "not checked", [f"{what}: {because}" for what, because in inspected.omitted.items()]
-    if inspected.error is not None and not (
-        inspected.damage and inspected.needs is not None
-    ):  # otherwise the damage already states it
-        yield "error", [_error(inspected)]
+
+
+def _damages(inspected: Inspected) -> list[str]:
+    """The damage of a file."""
+    more = [f"and {len(inspected.damage) - MOST} more"] if len(inspected.damage) > MOST else []
+    return [_damage(damage.code, damage.record, damage.detail) for damage in inspected.damage[:MOST]] + more
 
 
 def _error(inspected: Inspected) -> str:

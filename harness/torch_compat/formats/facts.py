@@ -73,6 +73,8 @@ def fill(facts: Facts, module: ZipFormat | OtherFormat, archive: Any, *, verify:
         raise
     finally:
         facts.name = name_of(facts)
+        if facts.incomplete and facts.producer is not None and facts.producer.torch is None:
+            facts.producer = None  # derived from the records that are there, and from those that are not
         if verify:
             archive.verify()
 
