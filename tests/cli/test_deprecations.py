@@ -11,6 +11,7 @@ import shutil
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 
 from tests.cli.conftest import Ended
@@ -18,7 +19,7 @@ from tests.counted import relock
 from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
 from tests.recordings import folder_of, readers_of
 from tests.small_tree import once
-from torch_compat.cli import main
+from torch_compat.cli import main, top_level
 from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy import load_policy
 from torch_compat.policy.deprecations import KINDS
@@ -26,7 +27,7 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.timeline import TimelineState, histories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     Ask = Callable[..., Ended]
@@ -325,6 +326,33 @@ def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, s
     assert judged.status == 1  # the probe that it names comes next
     assert "there is no probe fixtures/deprecations/my_plan.py" in judged.out
     assert ask("plan", kind, "torch.foo", "--from", start, "--write", "my-plan", "--alternative", "torch.bar").status == 2
+
+
+def test_kinds_are_spelled_in_american_and_stored_as_ids(ask: Ask, root: Path) -> None:
+    plans = [ask("plan", kind, "torch.foo", "--from", "1.1.0", "--format", "json").json for kind in ("behavior", "behaviour")]
+    assert plans[0] == plans[1]
+    assert plans[0]["kind"] == "behaviour"
+    assert "changing torch.foo (behavior), starting" in ask("plan", "behaviour", "torch.foo", "--from", "1.1.0").out
+    assert "--loud applies only to behavior, default, operator" in ask("plan", "removal", "torch.foo", "--loud").err
+    assert ask("new", "deprecation", "mine", "--kind", "behavior-change").status == 0
+    written = (root / "policies/torch/deprecations/mine.toml").read_text(encoding="utf-8")
+    assert 'kind = "behaviour-change"' in written
+    assert "behaviour" not in written.replace("behaviour-change", "")
+
+
+def test_help_is_spelled_in_american() -> None:
+    british = re.compile(r"\w*(?:behaviour|colour|modelled|neighbour|recognise|normalise|judgement)\w*")
+
+    def texts(command: click.Command) -> Iterator[str]:
+        context = click.Context(command)
+        yield command.get_help(context)
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
+                yield from texts(inner)
+
+    assert [word for text in texts(top_level) for word in british.findall(text)] == []
 
 
 def test_a_plan_that_cannot_be_written_leaves_nothing(ask: Ask, root: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._kinds import KindOf
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.recipes import UNFINISHED
@@ -63,7 +64,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
 @new.command()
 @click.argument("name")
 @click.option(
-    "--kind", required=True, type=click.Choice(KINDS), help="Kind of deprecation, which selects the timeline that it must follow."
+    "--kind", required=True, type=KindOf(KINDS), help="Kind of deprecation, which selects the timeline that it must follow."
 )
 @root_option
 @format_option
