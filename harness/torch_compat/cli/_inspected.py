@@ -17,6 +17,7 @@ from torch_compat.operators.export_schema import packaged_log
 from torch_compat.pickles import brief
 from torch_compat.releases.release import Release
 from torch_compat.report.paragraphs import wrapped
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -359,7 +360,7 @@ def _storages(facts: Facts) -> Iterator[str]:
     order = "" if facts.byteorder is None else f"{facts.byteorder}-endian, "
     aligned = "" if facts.storage_alignment is None else f"aligned to {facts.storage_alignment}, "
     known = sum(storage.calculated_offset is not None for storage in storages)
-    yield f"{order}{aligned}{known} of {len(storages)} offsets can be calculated without reading the file"
+    yield f"{order}{aligned}{known} of {count_of(len(storages), 'offset')} can be calculated without reading the file"
     whys = Counter(storage.why for storage in storages if storage.calculated_offset is None and storage.why)
     for why, count in whys.most_common(3):
         yield f"{count} cannot: {_plain(why)}"

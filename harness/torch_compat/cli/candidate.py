@@ -20,6 +20,7 @@ from torch_compat.readers.build_release import BUILDS, BuildRelease, build_of, i
 from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.replay.trust import trusted
 from torch_compat.report.candidate import candidate_lines
+from torch_compat.words import count_of
 from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
@@ -157,7 +158,8 @@ def candidate(
     notes = [f"removed the environment for {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
         notes += [
-            f"removed the results from {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
+            f"removed the results from {tree.name}, which are {count_of(tree.age(today), 'day')} old"
+            for tree in expire(folder, today, keep)
         ]
     tree = open_tree(folder, build, today, shard)
     others, message = earlier_trees([folder, *earlier], tree, today, keep)

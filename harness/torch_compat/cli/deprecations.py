@@ -19,7 +19,7 @@ from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
-from torch_compat.words import suggest
+from torch_compat.words import count_of, suggest
 from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, newest_known, span_of, under_profile
 
 if TYPE_CHECKING:
@@ -182,6 +182,6 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
                 paragraph(console, f"  ended: {line}")
             known = now
         days = (last - first).days + 1
-        console.print(Text(f"{days} days in {len(results)} ranges with the same result"))
+        console.print(Text(f"{count_of(days, 'day')} in {count_of(len(results), 'range')} with the same result"))
     sys.stdout.flush()
     return 1 if results[-1]["broken"] or results[-1]["expired"] else 4 if results[-1]["missing"] else 0

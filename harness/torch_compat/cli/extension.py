@@ -11,6 +11,7 @@ from torch_compat.cli._format import announce, format_option, print_json, say, s
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,7 +220,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
 
 
 def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bool) -> None:
-    say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
+    say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {count_of(len(manifest.operators), 'operator')}")
     for fit in fits:
         faults, unknown = fit.of("fault"), fit.of("unknown")
         counted = ", ".join(
@@ -323,7 +324,7 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
         for item in results:
             say_wrapped(f"{'breaks' if item.breaks else 'changed'}  {item.operator}: {item.old.shown()} -> {item.new.shown()}")
         say_wrapped(
-            f"{len(results)} operators changed, {sum(change.breaks for change in results)} of which now fail on a backend without its own kernel"
+            f"{count_of(len(results), 'operator')} changed, {sum(change.breaks for change in results)} of which now fail on a backend without its own kernel"
         )
         for release, reason in why.items():
             say_wrapped(f"the dispatch of some operators in {release} is unknown: {reason}")

@@ -12,6 +12,7 @@ from torch_compat.cli._format import announce, format_option, print_json, say, s
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import UsageError
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,7 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
         return 0
     for row in rows:
         say_wrapped(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
-    say(f"{len(rows)} operators")
+    say(count_of(len(rows), "operator"))
     return 0
 
 
@@ -211,7 +212,7 @@ def dump(build: str, output: Path | None) -> int:
         say(text, nl=False)
         return 0
     write_output(output, text)
-    say(f"{output}: {len(text.splitlines())} schemas")
+    say(f"{output}: {count_of(len(text.splitlines()), 'schema')}")
     return 0
 
 

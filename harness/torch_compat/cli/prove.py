@@ -16,7 +16,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
 from torch_compat.runtime.json_values import plain
-from torch_compat.words import suggest
+from torch_compat.words import count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -340,7 +340,7 @@ def _print(proof: Proof) -> None:
         say_wrapped(f"  {plain(note)}")
     if proof.old:
         say_wrapped(
-            f"  old: {', '.join(proof.old)}; new: {', '.join(proof.new)}; {proof.confirmed} calls answered by releases on both sides"
+            f"  old: {', '.join(proof.old)}; new: {', '.join(proof.new)}; {count_of(proof.confirmed, 'call')} answered by releases on both sides"
         )
     for name, agreed in sorted(proof.agreements.items()):
         say_wrapped(
@@ -349,7 +349,7 @@ def _print(proof: Proof) -> None:
     if proof.later:
         count = proof.verdicts["changed-later"]
         say_wrapped(
-            f"  {count} calls differ because of later changes to the operator, which the upgrader does not cover: {', '.join(proof.later)}"
+            f"  {count_of(count, 'call differs', 'calls differ')} because of later changes to the operator, which the upgrader does not cover: {', '.join(proof.later)}"
         )
     for name, count in proof.branches.items():
         if not count:

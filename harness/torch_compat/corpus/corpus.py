@@ -29,7 +29,7 @@ from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recip
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
 from torch_compat.releases.release import Release
-from torch_compat.words import did_you_mean, similar_names, suggest
+from torch_compat.words import count_of, did_you_mean, similar_names, suggest
 from torch_compat.writes import put
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Corpus:
         return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
 
     def __repr__(self) -> str:
-        return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated repr takes megabytes and hides errors next to it
+        return f"<corpus of {count_of(len(self.fixtures), 'fixture')} in {self.folder}>"  # the generated repr takes megabytes and hides errors next to it
 
     def path(self, fixture: Fixture) -> Path:
         """Return the path of a fixture's archive, a file or a directory, as passed to a reader.
@@ -245,7 +245,7 @@ def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamag
             return
         size += there.st_size
     if size != fixture.size:  # checked first: a file far larger than its listed size is not read
-        yield CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}")
+        yield CorpusDamage("wrong-size", subject, f"has {count_of(size, 'byte')}, expected {fixture.size}")
         return
     for name, expected in pinned.items():
         file, about = (path / name, f"{subject}/{name}") if name else (path, subject)
@@ -276,7 +276,13 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
         if error.code != "missing-file":
             return [CorpusDamage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
         return (
-            [CorpusDamage("missing-file", FROZEN, f"file not found, but the manifests have {len(entries)} entries to pin")]
+            [
+                CorpusDamage(
+                    "missing-file",
+                    FROZEN,
+                    f"file not found, but the manifests have {count_of(len(entries), 'entry', 'entries')} to pin",
+                )
+            ]
             if entries
             else []
         )

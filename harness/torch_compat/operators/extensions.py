@@ -30,7 +30,7 @@ from torch_compat.operators.dispatch import DECOMPOSES, NEEDS_KERNEL, UNKNOWN, D
 from torch_compat.operators.history import GlobalNames
 from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel
 from torch_compat.operators.schema import SchemaError, canonical, parse
-from torch_compat.words import did_you_mean, suggest
+from torch_compat.words import count_of, did_you_mean, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -263,8 +263,7 @@ class ListError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} error{'s' if count != 1 else ''} in the list of operators:\n"
-            + "\n".join(f"  {problem}" for problem in problems)
+            f"{count_of(count, 'error')} in the list of operators:\n" + "\n".join(f"  {problem}" for problem in problems)
         )
 
 
@@ -312,7 +311,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
         return match
     if len(known) > 1:
         raise UsageError(
-            f"{release} has {len(known)} operators {name!r}",
+            f"{release} has {count_of(len(known), 'operator')} {name!r}",
             hint=f"use the schema of one of them: {'; '.join(known)}",
             code="unknown-operator",
         )

@@ -16,6 +16,7 @@ from torch_compat.policy.policy import REGISTRY, Kind, Policy
 from torch_compat.policy.source import read_folder
 from torch_compat.policy.table_base import Table
 from torch_compat.releases.calendar import Calendar
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,7 +80,7 @@ def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Tab
     waivers = {table.id for table in tables if isinstance(table, Waiver)}
     if accepted is None:
         if waivers:
-            yield Problem(file, 0, "", f"file not found, but the policy has {len(waivers)} waivers: {ACCEPT}")
+            yield Problem(file, 0, "", f"file not found, but the policy has {count_of(len(waivers), 'waiver')}: {ACCEPT}")
         return
     for name in sorted(({block.waiver for block in accepted.blocks} | {waiver for waiver, _ in accepted.findings}) - waivers):
         yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT}")

@@ -174,7 +174,7 @@ def earliest_text(bound: Earliest) -> str:
     """The earliest date for something, in words; states if the calendar ends before."""
     nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
     if not bound.release:
-        lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
+        lacks = count_of(bound.missing, "more release")
         return f"not before {bound.not_before}; the release is unknown, because the calendar does not have {lacks}{nightly}"
     planned = ", planned" if bound.planned else ""
     text = f"from {bound.release} ({bound.day}{planned})"
