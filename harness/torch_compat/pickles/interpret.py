@@ -230,7 +230,7 @@ def _strides(value: Any, shape: tuple[int, ...]) -> Any:
             raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
     if len(value) != len(shape):
         raise Corrupt(
-            f"has a tensor with {count_of(len(shape), 'dimension')} and {count_of(len(value), 'stride')}", code="bad-tensor"
+            f"has a tensor with {count_of(len(shape), 'dimension')}, but with {count_of(len(value), 'stride')}", code="bad-tensor"
         )
     return value
 
