@@ -229,9 +229,7 @@ def _strides(value: Any, shape: tuple[int, ...]) -> Any:
         if not -MAX <= stride < MAX:
             raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
     if len(value) != len(shape):
-        raise Corrupt(
-            f"has a tensor with {count_of(len(shape), 'dimension')}, but with {count_of(len(value), 'stride')}", code="bad-tensor"
-        )
+        raise Corrupt(f"has a tensor of rank {len(shape)} with {count_of(len(value), 'stride')}", code="bad-tensor")
     return value
 
 
