@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from torch_compat.errors import Unsafe
+from torch_compat.words import count_of
 
 __all__ = ["CALL", "FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "NAME", "NESTED", "PICKLE", "SOURCE", "TABLE", "Allowance"]
 
@@ -133,7 +134,7 @@ class Allowance:
         Raises:
             Unsafe: always.
         """
-        raise Unsafe(f"{text} ({self.size} bytes)", code="too-large")
+        raise Unsafe(f"{text} ({count_of(self.size, 'byte')})", code="too-large")
 
     def omit(self, name: str, because: str) -> None:
         """Record that something was skipped, and why."""

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from torch_compat.words import count_of
+
 __all__ = [
     "ArchiveError",
     "BuildError",
@@ -153,9 +155,7 @@ class PolicyError(HarnessError):
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.path, problem.message))
         count = len(self.problems)
-        super().__init__(
-            f"{count} error{'s' if count != 1 else ''} in the policy:\n" + "\n".join(f"  {problem}" for problem in self.problems)
-        )
+        super().__init__(f"{count_of(count, 'error')} in the policy:\n" + "\n".join(f"  {problem}" for problem in self.problems))
 
 
 class ReaderError(HarnessError):

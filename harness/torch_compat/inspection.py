@@ -23,6 +23,7 @@ from torch_compat.inspected import Inspected
 from torch_compat.loadability import of as needs_of
 from torch_compat.loadability.archive_features import not_looked_at
 from torch_compat.pickles import cut
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,7 +128,9 @@ def _allowance(size: int, *, complete: bool) -> Allowance:
 
 def _no_digest(who: str, size: int, *, complete: bool) -> str:
     """Why there is no digest."""
-    return f"{who} {size} bytes; up to {HASHED} bytes are read for a digest" if complete else "no digest was requested"
+    return (
+        f"{who} {count_of(size, 'byte')}; up to {HASHED} bytes are read for a digest" if complete else "no digest was requested"
+    )
 
 
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
@@ -155,7 +158,7 @@ def look_inside(inspected: Inspected, archive: ZipArchive | TarArchive) -> None:
             _look(inner, bytes(view), named=False, allowance=allowance)
         except Unsafe as error:
             inspected.omitted["members"] = (
-                f"{len(candidates) - at} files starting with {cut(name)} were not checked: the file {error.message}"
+                f"{count_of(len(candidates) - at, 'file')} starting with {cut(name)} {'was' if len(candidates) - at == 1 else 'were'} not checked: the file {error.message}"
             )
             break
         except ArchiveError as error:

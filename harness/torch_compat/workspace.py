@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.data import packaged
+from torch_compat.words import suggest
 from torch_compat.writes import holding
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ class Root:
         with holding(self.path):
             pass
 
-    def policy(self, *, counted: bool = True) -> Policy:
+    def policy(self, *, counted: bool = True, drafts: bool = False) -> Policy:
         """Load the tree's own policy. Packaged policies never stand in for missing ones here.
 
         Parameters:
             counted: whether to read its lock of counts. Commands that recount pass False.
+            drafts: whether placeholders of ``torch-compat new`` are allowed. Commands that judge nothing pass True.
 
         Raises:
             NothingSelected: the tree has no policies.
@@ -92,7 +93,7 @@ class Root:
             raise NothingSelected(
                 "has no policies/torch, so there are no promises to check", where=str(self.path), code="no-policy"
             )
-        return load_policy(folder, counted=counted)
+        return load_policy(folder, counted=counted, drafts=drafts)
 
     def observations(self) -> Recorded:
         """The recorded observations of readers; unreadable files are named by their path in the tree."""
@@ -211,9 +212,7 @@ def under_profile(policy: Policy, name: str | None) -> Policy:
         if profile.id == name:
             return policy.under(profile)
     known = [policy.name, *(profile.id for profile in policy.profiles)]
-    nearest = get_close_matches(name, known, n=1)
-    hint = f"nearest: {nearest[0]}" if nearest else f"known: {', '.join(known)}"
-    raise UsageError(f"the policy has no profile {name!r}", hint=hint, code="unknown-profile")
+    raise UsageError(f"the policy has no profile {name!r}", hint=suggest(name, known), code="unknown-profile")
 
 
 def profile_note(policy: Policy, name: str | None) -> tuple[str, ...]:

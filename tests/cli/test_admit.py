@@ -296,7 +296,7 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     ("told", "state", "left"),
     [
         (([], []), "done", []),
-        ((["add is told wrongly"], []), "done", ["predictions: 1 cells are predicted wrongly (nox -s predictions)"]),
+        ((["add is told wrongly"], []), "done", ["predictions: 1 cell is predicted wrongly (nox -s predictions)"]),
         (
             ([], ["behavior dies"]),
             "incomplete",

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
-from torch_compat.cli import main
+from torch_compat.cli import main, top_level
+from torch_compat.cli._paths import NamedPath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,63 @@ def test_an_empty_root(command: str, run: Callable[..., Ended], tmp_path: Path) 
     )
 
 
-def test_no_root_anywhere(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+NEED_A_CHECKOUT = [
+    "accept", "admit torch-1.6.0", "candidate python:python3", "deprecations --states", "deprecations --sweep 1.5.1..1.6.0", "judge",
+    "new deprecation x --kind removal", "new recipe x --family torch-save", "new rule x", "new upgrader aten::div.Tensor", "new waiver x",
+    "notes 1.6.0", "observe --recipe add --everywhere", "observe --reader torch-1.5.1", "produce torch-1.5.1", "replay", "report 1.6.0",
+    "signoff 1.6.0 --by Me",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", NEED_A_CHECKOUT)
+def test_no_root_anywhere(command: str, run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(run("judge"), 4, "neither this directory nor a parent contains policies/torch/", "use --root")
+    ended = run(*command.split())
+    refused(ended, 4, "run it in a checkout of torch-compat" if command.startswith("deprecations") else "or use --root")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_readme_and_help_state_the_status_without_a_checkout(run: Callable[..., Ended]) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert "or there is no checkout" in next(line for line in readme.splitlines() if line.startswith("| 4 |"))
+    assert "or there is no checkout to check" in " ".join(run("--help").out.split())
+
+
+def paths(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Parameter]]:
+    """Every option and argument that names a path, with the words of its command."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from paths(inner, (*words, name))
+    yield from ((words, parameter) for parameter in command.params if isinstance(parameter.type, click.Path))
+
+
+PATHS = [(words, parameter) for words, parameter in paths(top_level) if isinstance(parameter, click.Option)]
+
+
+@pytest.mark.parametrize(("words", "option"), PATHS, ids=[f"{'-'.join(words)}{option.opts[0]}" for words, option in PATHS])
+def test_an_empty_path_is_wrong_usage(
+    words: tuple[str, ...], option: click.Option, run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = top_level
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)  # type: ignore[assignment]
+    others = ["x" for parameter in command.params if isinstance(parameter, click.Argument) and parameter.required]
+    refused(run(*words, option.opts[0], "", *others), 2, f"'{option.opts[0]}': the name is empty, expected a path")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_path_is_of_the_type_that_refuses_an_empty_one() -> None:
+    assert [(words, parameter.name) for words, parameter in paths(top_level) if type(parameter.type) is not NamedPath] == []
+
+
+@pytest.mark.parametrize("command", ["judge", "replay", "report 1.6.0", "inspect x"])
+def test_an_output_without_a_name_is_wrong_usage(command: str, run: Callable[..., Ended], root: Path) -> None:
+    more = ("--root", root) if not command.startswith("inspect") else ()
+    refused(run(*command.split(), *more, "--output", "junit="), 2, "--output: 'junit=' is not FORMAT=FILE")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])
@@ -147,10 +203,10 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
             2,
             "--recorded does not observe anything, so it cannot be combined with --reader",
         ),
-        ("replay --reader torch-1.55.1", 2, "2.0.0, 1.5.1"),
+        ("replay --reader torch-1.55.1", 2, "2.0.0 or 1.5.1?"),
         ("observe --reader torch-1.55.1", 2, "the release calendar has no torch release 'torch-1.55.1'"),
-        ("produce torch-1.55.1", 2, "2.0.0, 1.5.1"),
-        ("readers build torch-1.55.1", 2, "2.0.0, 1.5.1"),
+        ("produce torch-1.55.1", 2, "2.0.0 or 1.5.1?"),
+        ("readers build torch-1.55.1", 2, "2.0.0 or 1.5.1?"),
         ("observe --reader torch-1.5.1", 4, "torch-1.5.1 is not built here"),
         ("produce torch-1.5.1", 4, "torch-compat readers build torch-1.5.1"),
         ("produce torch-1.5.1 --recipe dvi", 2, "there is no recipe 'dvi' in fixtures/recipes"),

@@ -416,9 +416,14 @@ def test_the_index_of_nightlies_may_stand_in_the_policy(
     ("name", "message"),
     [
         ("torch-1.6.0", "'torch-1.6.0' is not a build"),
+        (
+            "torch-1.6.0",
+            "expected python:PATH (a Python executable with the build installed), wheel:FILE or nightly:DATE; to judge a",
+        ),
+        ("torch-2.16.0-cp312-linux_x86_64.whl", "such as wheel:torch-2.16.0-cp312-linux_x86_64.whl"),
         ("/usr/bin/python3", "such as python:/usr/bin/python3"),
-        ("python:", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
-        ("conda:torch", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
+        ("python:", "expected python:PATH (a Python executable with the build installed), wheel:FILE or nightly:DATE"),
+        ("conda:torch", "expected python:PATH (a Python executable with the build installed), wheel:FILE or nightly:DATE"),
         ("python:nowhere", "nowhere: program not found"),
         ("python:/tmp", "/tmp: is a directory"),
     ],

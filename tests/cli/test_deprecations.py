@@ -11,6 +11,7 @@ import shutil
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 
 from tests.cli.conftest import Ended
@@ -18,7 +19,7 @@ from tests.counted import relock
 from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
 from tests.recordings import folder_of, readers_of
 from tests.small_tree import once
-from torch_compat.cli import main
+from torch_compat.cli import main, top_level
 from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy import load_policy
 from torch_compat.policy.deprecations import KINDS
@@ -26,7 +27,7 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.timeline import TimelineState, histories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     Ask = Callable[..., Ended]
@@ -77,7 +78,8 @@ def test_each_deprecation_and_what_falls_due(ask: Ask) -> None:
         in ended.out
     )
     assert f"{day_of(13)}  planned: is planned to be removed in 1.13.0" in ended.out
-    assert "12 deprecations: 9 kept, 2 broken, 1 no-promise" in ended.out
+    assert "12 deprecations: 9 kept, 2 broken (2 waived), 1 no-promise; as of " in ended.out
+    assert ended.out.endswith("exit status 0: every promise that was checked holds, or the violation is waived\n")
 
 
 def test_the_events_of_one_in_order_and_what_is_planned(ask: Ask) -> None:
@@ -191,7 +193,7 @@ def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
     assert row(strict, "keyword")["verdict"] == "broken"
     refused = ask("deprecations", "--profile", "strikt")
     assert refused.status == 2
-    assert "nearest: strict" in refused.err
+    assert "did you mean strict?" in refused.err
     judged = ask("judge", "--profile", "strict", "--format", "json")
     assert judged.status == 1
     assert judged.json["notes"][0].startswith("judged under the profile strict: ")
@@ -221,16 +223,30 @@ def test_whatever_has_an_id_is_explained(ask: Ask, name: str, said: list[str]) -
         assert part in ended.out
 
 
+def test_what_falls_due_comes_first_and_the_verdict_last(ask: Ask, root: Path) -> None:
+    out = ask("deprecations", "--next", "60").out
+    first, second, *_ = out.splitlines()
+    assert first.startswith("Due within 60 days of ")
+    assert second == f"  {day_of(13)}  planned: is planned to be removed in 1.13.0"
+    assert "Broken timelines" not in out
+    assert "Timelines kept so far" not in out
+    assert out.splitlines()[-1].startswith("exit status 0: ")
+    unwaived(root)
+    broken = ask("deprecations", "--next", "60")
+    assert (broken.status, broken.out.startswith("Broken timelines: 2\n")) == (1, True)
+    assert "12 deprecations: 9 kept, 2 broken, 1 no-promise" in broken.out
+
+
 def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
     everything, item = ask("deprecations"), ask("deprecations", "keyword", "--next", "1")
     assert item.status == everything.status
-    assert "1 deprecations: 1 kept" in item.out
+    assert "1 deprecation: 1 kept" in item.out
     assert "torch.late (removal)" in everything.out
     assert "torch.late" not in item.out
-    assert "Nothing falls due within 1 days of" in item.out
+    assert item.out.startswith("Nothing falls due within 1 day of ")
     refused = ask("deprecations", "keywrod")
     assert (refused.status, refused.out) == (2, "")
-    assert "nearest: keyword" in refused.err
+    assert "did you mean keyword?" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -239,7 +255,7 @@ def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
 def test_what_nobody_knows_is_answered_with_the_nearest(ask: Ask, name: str, nearest: str) -> None:
     ended = ask("explain", name)
     assert (ended.status, ended.out) == (2, "")
-    assert nearest in ended.err.partition("nearest: ")[2]
+    assert nearest in ended.err.partition("did you mean ")[2]
 
 
 # ------------------------------------------------------------------------------------------------------------------- plan
@@ -310,6 +326,33 @@ def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, s
     assert judged.status == 1  # the probe that it names comes next
     assert "there is no probe fixtures/deprecations/my_plan.py" in judged.out
     assert ask("plan", kind, "torch.foo", "--from", start, "--write", "my-plan", "--alternative", "torch.bar").status == 2
+
+
+def test_kinds_are_spelled_in_american_and_stored_as_ids(ask: Ask, root: Path) -> None:
+    plans = [ask("plan", kind, "torch.foo", "--from", "1.1.0", "--format", "json").json for kind in ("behavior", "behaviour")]
+    assert plans[0] == plans[1]
+    assert plans[0]["kind"] == "behaviour"
+    assert "changing torch.foo (behavior), starting" in ask("plan", "behaviour", "torch.foo", "--from", "1.1.0").out
+    assert "--loud applies only to behavior, default, operator" in ask("plan", "removal", "torch.foo", "--loud").err
+    assert ask("new", "deprecation", "mine", "--kind", "behavior-change").status == 0
+    written = (root / "policies/torch/deprecations/mine.toml").read_text(encoding="utf-8")
+    assert 'kind = "behaviour-change"' in written
+    assert "behaviour" not in written.replace("behaviour-change", "")
+
+
+def test_help_is_spelled_in_american() -> None:
+    british = re.compile(r"\w*(?:behaviour|colour|modelled|neighbour|recognise|normalise|judgement)\w*")
+
+    def texts(command: click.Command) -> Iterator[str]:
+        context = click.Context(command)
+        yield command.get_help(context)
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
+                yield from texts(inner)
+
+    assert [word for text in texts(top_level) for word in british.findall(text)] == []
 
 
 def test_a_plan_that_cannot_be_written_leaves_nothing(ask: Ask, root: Path) -> None:

@@ -205,7 +205,7 @@ def test_dispatch_changes(run: Run) -> None:
     assert code == 0
     assert out.splitlines() == [
         "breaks  aten::_embedding_bag_backward: decomposes (implicit) -> needs the backend's own kernel",
-        "1 operators changed, 1 of which now fail on a backend without its own kernel",
+        "1 operator changed, 1 of which now fail on a backend without its own kernel",
     ]
     code, out, _ = run("dispatch", "--changes", "1.5.1", "1.7.1", "aten::linear")
     assert code == 4

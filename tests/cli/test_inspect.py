@@ -348,7 +348,44 @@ def test_damage_is_named(run: Callable[..., tuple[int, str, str]], tmp_path: Pat
     assert "error         " in out
     status, out, _ = run(tmp_path / "nowhere.pt")
     assert status == 2
-    assert "usage: file not found" in out
+    assert "error         file not found, expected a PyTorch archive" in out
+    assert "usage" not in out
+
+
+@pytest.mark.parametrize(
+    "name", ["torch-1.5.1/div.pt", "torch-2.13.0/gelu.pt", "torch-2.13.0/state_dict.pt", "torch-2.13.0/package.pt"]
+)
+def test_damage_comes_first_and_lost_records_are_no_evidence(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, name: str
+) -> None:
+    data = (REPOSITORY / "fixtures" / name).read_bytes()
+    path = tmp_path / "cut.pt"
+    path.write_bytes(data[: len(data) * 6 // 10])
+    status, out, _ = run(path)
+    lines = out.splitlines()
+    assert status == 2
+    assert lines[1].startswith("  damage        ")
+    assert any("no-directory: has no end record" in line for line in lines)
+    assert "because       zip-directory: no release of torch" in out
+    assert ", as far as it could be read" in next(line for line in lines if line.startswith("  format "))
+    assert "  written by    unknown" in lines
+    for claim in ("neither in torch nor in Python", "code from its author", "weights_only", "  contents "):
+        assert claim not in out
+    (document,) = json.loads(run(path, "--format", "json")[1])["archives"]
+    assert (document["producer"], document["weights_only"], document["needs"]) == (None, {}, [])
+    assert [reason["needs"] for reason in document["reasons"]] == ["zip-directory: no release of torch"]
+
+
+def test_what_was_read_before_an_error_is_not_described_as_the_whole(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    data = (REPOSITORY / "fixtures/torch-1.5.1/whole_module.pt").read_bytes()
+    path = tmp_path / "cut.pt"
+    path.write_bytes(data[: len(data) * 6 // 10])
+    status, out, _ = run(path)
+    assert status == 2
+    assert out.splitlines()[1].startswith("  error         cut-off: ")
+    assert not [line for line in out.splitlines() if line.startswith(("  contents", "  operators", "  globals", "  damage"))]
 
 
 def test_text_of_an_archive_cannot_act_on_the_terminal(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -52,10 +52,14 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     refused = command(*then[1])
     assert (refused.status, refused.out) == (2, "")
     assert "recipes/twice.py:1: is unfinished: replace the placeholder with one sentence" in refused.err
-    assert "(also on lines 20)" in refused.err
+    assert "(also on line 20)" in refused.err
     judged = command("judge")
     assert judged.status == 4, "not checked, and nothing else is red"
     assert "recipes/twice.py:1: is unfinished" in judged.out
+
+    unwritten = command(*then[2])
+    assert unwritten.status == 2
+    assert "the release has not run the recipe: torch-compat produce torch-1.6.0 --recipe twice" in unwritten.err
 
     # a miniature has no nn.Module and no jit.script: the author gives it a program that it has
     head, _, _ = path.read_text(encoding="utf-8").replace(UNFINISHED, "Now it is ").partition("class Model")
@@ -157,3 +161,54 @@ def test_outside_a_tree(command: Callable[..., Any], tmp_path: Path, monkeypatch
     assert (ended.status, ended.out) == (4, "")
     assert "neither this directory nor a parent contains policies/torch/" in ended.err
     assert list(empty.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------- half-finished policy entries
+
+RULES = "harness/torch_compat/rules"
+BEGUN = {
+    "rule": ("new", "rule", "mine-holds"),
+    "deprecation": ("new", "deprecation", "mine-ends", "--kind", "removal"),
+    "waiver": ("new", "waiver", "mine-known"),
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+def test_a_half_finished_entry_blocks_only_what_judges(command: Callable[..., Any], tree: Tree, begun: str) -> None:
+    (tree.root / RULES).mkdir(parents=True)
+    timelines = (REPOSITORY / "policies/torch/timelines.toml").read_text(encoding="utf-8").partition("[[release]]")[0]
+    (tree.root / "policies/torch/timelines.toml").write_text(timelines, encoding="utf-8")
+    assert command(*BEGUN[begun]).status == 0
+    refused = command("judge")
+    assert refused.status == 2
+    assert "is unfinished: replace the placeholder with " in refused.err
+    others = [arguments for kind, arguments in BEGUN.items() if kind != begun]
+    for arguments in (*others, ("new", "recipe", "mine", "--family", "torch-save")):
+        ended = command(*arguments)
+        assert (ended.status, ended.err) == (0, ""), arguments
+
+
+def test_other_mistakes_still_block_a_new_recipe(command: Callable[..., Any], tree: Tree) -> None:
+    path = tree.root / "policies/torch/promises.toml"
+    path.write_text(path.read_text(encoding="utf-8") + '\n[[rule]]\nid = "mine"\n', encoding="utf-8")
+    ended = command("new", "recipe", "mine", "--family", "torch-save")
+    assert ended.status == 2
+    assert "key 'asks' is missing" in ended.err
+
+
+def test_a_file_that_existed_is_changed(command: Callable[..., Any], tree: Tree) -> None:
+    (tree.root / RULES).mkdir(parents=True)
+    lines = command(*BEGUN["rule"]).out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        f"created {RULES}/mine_holds.py",
+        "changed policies/torch/promises.toml",
+        "Then run:",
+    ]
+    assert sum(line.startswith(f"  replace {UNFINISHED}...> on lines ") for line in lines) == 2
+
+
+def test_help_names_everything_that_can_be_begun(command: Callable[..., Any]) -> None:
+    listed = next(line for line in command("--help").out.splitlines() if line.startswith("  new "))
+    kinds = {line.split()[0] for line in command("new", "--help").out.partition("Commands:")[2].splitlines() if line[:3].strip()}
+    assert {"recipe", "upgrader"} < kinds
+    assert all(kind in " ".join(command("--help").out.partition(listed)[2].split()) + listed for kind in kinds)

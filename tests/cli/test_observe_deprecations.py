@@ -56,8 +56,8 @@ def test_lines_are_added_and_none_is_changed(command: Callable[..., Any], old: T
     assert command(*ASKED).status == 4  # nothing is recorded to compare with
     assert lines(old) == before
     ended = command(*ASKED, "--record")
-    assert (ended.status, ended.out) == (0, "torch-1.6.0: 1 of 1 deprecations match the record\n")
-    assert "recorded 1 deprecations in reports/observations/torch-1.6.0.txt" in ended.err
+    assert (ended.status, ended.out) == (0, "torch-1.6.0: 1 of 1 deprecation matches the record\n")
+    assert "recorded 1 deprecation in reports/observations/torch-1.6.0.txt" in ended.err
     after = lines(old)
     added = [line for line in after if line not in before]
     assert [line.partition("\t")[0] for line in added] == ["reader", "answer", "deprecation", "end"]
@@ -65,7 +65,7 @@ def test_lines_are_added_and_none_is_changed(command: Callable[..., Any], old: T
     assert [line for line in after if line not in added] == [before[0], *before[2:-1]]
     again = command(*ASKED, "--record")
     assert (again.status, again.err.count("recorded 1")) == (0, 0)
-    assert "1 deprecations are already recorded: no file changed" in again.err
+    assert "no file changed: 1 deprecation already recorded" in again.err
     assert lines(old) == after
 
 

@@ -132,12 +132,12 @@ def test_releases_are_known_by_several_names(name: str, release: str) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("1.12.0", "nearest: 1.12.1"),
-        ("2.12.0", "nearest: 2.12.1"),
-        ("1.5.7", "nearest: 1.5.1, 1.5.0"),
-        ("0.4.1", "nearest: 1.0.0"),
-        ("2.99", f"nearest: {History.load().releases[-1]}"),
-        ("1.14.0", "nearest: 1.13.1, 2.0.0"),
+        ("1.12.0", "did you mean 1.12.1?"),
+        ("2.12.0", "did you mean 2.12.1?"),
+        ("1.5.7", "did you mean 1.5.1 or 1.5.0?"),
+        ("0.4.1", "did you mean 1.0.0"),
+        ("2.99", f"did you mean {History.load().releases[-1]}"),
+        ("1.14.0", "did you mean 1.13.1"),
         ("newest", "recorded releases: 1.0.0, 1.0.1"),
     ],
 )
@@ -194,8 +194,8 @@ def test_the_history_shows_each_implementation_of_the_reference_reader(run: Run)
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("aten::dvi", "nearest: aten::div"),
-        ("div", "nearest: aten::div"),
+        ("aten::dvi", "did you mean aten::div"),
+        ("div", "did you mean aten::div"),
         ("aten::div.Tenso", "its overloads: aten::div.Tensor"),
         ("quantized::zzzzzzzzzzzzzzzzzzz", "use a name such as aten::div or"),
         ("", "use a name such as aten::div or"),
@@ -475,7 +475,7 @@ def test_neither_a_release_nor_a_file(run: Run) -> None:
     status, _, err = run("check", "--old", "1.12.0", "--new", "1.13.1")
     assert status == 2
     assert "'1.12.0' is neither a file nor a release whose operators are recorded" in err
-    assert "nearest: 1.12.1" in err
+    assert "did you mean 1.12.1?" in err
     status, _, err = run("check", "--old", "nowhere.txt", "--new", "1.13.1")
     assert status == 2
     assert "nowhere.txt: file not found" in err

@@ -34,7 +34,7 @@ class Calendar(list[Release]):
         for release in self:
             if name in {release.version, f"torch-{release.version}"}:
                 return release
-        raise UsageError(f"there is no torch release {name!r}", hint="nearest: 1.5.1, 1.5.0")
+        raise UsageError(f"there is no torch release {name!r}", hint="did you mean 1.5.1 or 1.5.0?")
 
 
 @dataclass
@@ -163,7 +163,7 @@ def test_an_unknown_release_is_a_usage_error_before_anything_is_done(
 ) -> None:
     result = run(command, "torch-1.5.1", "torch-1.5.9")
     assert result.exit_code == 2
-    assert "there is no torch release 'torch-1.5.9' (nearest: 1.5.1, 1.5.0)" in result.stderr
+    assert "there is no torch release 'torch-1.5.9' (did you mean 1.5.1 or 1.5.0?)" in result.stderr
     assert result.stdout == ""
     assert cache.asked_for == []
 

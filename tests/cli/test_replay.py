@@ -187,7 +187,7 @@ def test_a_damaged_fixture_is_a_finding_and_is_not_observed(command: Callable[..
     assert ended.status == 1
     assert ("fixtures-frozen", "wrong-size", 1) in findings(ended.json, "fail")
     assert "torch-1.6.0: 6 cells observed" in ended.err
-    assert "not observed, because the files differ from the manifests: 1 fixtures" in ended.err
+    assert "not observed, because the files differ from the manifests: 1 fixture" in ended.err
 
 
 def test_an_empty_corpus_is_never_a_pass(command: Callable[..., Any], tree: Tree) -> None:

@@ -94,8 +94,15 @@ def test_nothing_to_explain_is_said(run: Any, tmp_path: Path) -> None:
 def test_a_method_other_than_forward(run: Any, tmp_path: Path) -> None:
     path = model(tmp_path, "def twice(self: __torch__.m.Model, x: int) -> int:", "  return torch.mul(x, 2)")
     assert run(path, "--method", "twice", "--args", given(tmp_path, [21]))[:2] == (0, "loaded  (reference, twice)\n42\n")
-    status, out, _ = run(path, "--format", "json")
-    assert (status, json.loads(out)["error"]["code"]) == (1, "AttributeError")
+    status, out, err = run(path, "--format", "json")
+    assert (status, out) == (2, "")
+    assert "the program has no method 'forward'\n  its methods: twice" in err
+
+
+def test_the_minor_version_of_a_horizon_is_its_newest_patch(run: Any) -> None:
+    assert json.loads(run(DIV, "--reader", "reference@1.5", "--format", "json")[1])["reader"] == "reference@1.5.1"
+    development = "reference@2.16.0.dev20261120"
+    assert json.loads(run(DIV, "--reader", development, "--format", "json")[1])["reader"] == development
 
 
 @pytest.mark.parametrize(
@@ -151,6 +158,13 @@ def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
     assert (status, json.loads(out)["outcome"]) == (1, "refused")
 
 
+@pytest.mark.real_torch("2.13.0")
+def test_a_method_that_there_is_not_is_wrong_usage_for_a_release_too(run: Any) -> None:
+    status, out, err = run(DIV, "--reader", "torch-2.13.0", "--method", "forwrad")
+    assert (status, out) == (2, "")
+    assert "the program has no method 'forwrad'\n  did you mean forward?" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -159,12 +173,24 @@ def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
         (["no\x1b[31mwhere.pt"], "no\\x1b[31mwhere.pt: file not found"),
         (
             [DIV, "--reader", "tensorflow"],
-            "expected reference, reference@HORIZON, torch-X.Y.Z or python:PATH, found 'tensorflow'",
+            "expected reference, reference@HORIZON, torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE, found 'tensorflow'",
         ),
         ([DIV, "--reader", "reference@soon"], "expected a release (1.5.1) or a date (2020-06-24), found 'soon'"),
         ([DIV, "--reader", "torch-9.9.9"], "9.9.9"),
         ([DIV, "--reader", "torch-2.13.0", "--explain"], "--explain works only with the reference reader"),
-        ([DIV, "--args", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
+        ([DIV, "--reader", "reference@9.9.9"], "the release calendar has no torch release '9.9.9'\n  did you mean 2."),
+        ([DIV, "--reader", "reference@1.5.7"], "did you mean 1.5.1 or 1.5.0?"),
+        ([DIV, "--reader", "reference@1.99"], "the release calendar has no torch release '1.99'"),
+        ([DIV, "--method", "forwrad"], "the program has no method 'forwrad'\n  did you mean forward?"),
+        ([DIV, "--method", "x"], "its methods: forward"),
+        ([DIV, "--method", ""], "--method is empty"),
+        (
+            [DIV, "--args", "nowhere.json"],
+            "--args 'nowhere.json' is neither a JSON list, which begins with a bracket, nor an existing file",
+        ),
+        ([DIV, "--args", "1, 2"], "--args '1, 2' is neither a JSON list"),
+        ([DIV, "--args", "1, 2"], "write a JSON list of the positional arguments, such as [1, 2.5]"),
+        ([DIV, "--args", REPOSITORY], "cannot be read: Is a directory"),
         ([DIV, "--timeout", "0"], "--timeout"),
     ],
 )

@@ -109,7 +109,7 @@ def test_spellings_of_old_releases_are_taken_when_asked_for() -> None:
         ("aten::add", 10, "'(' and the arguments"),
         ("aten:add(Tensor x) -> Tensor", 6, "':'"),
         ("aten::add.default(Tensor x) -> Tensor", 11, "other than 'default'"),
-        ("aten::add(Tensro x) -> Tensor", 11, "a type (perhaps Tensor"),
+        ("aten::add(Tensro x) -> Tensor", 11, "a type (did you mean Tensor"),
         ("aten::add(Tensor) -> Tensor", 17, "the name of the argument"),
         ("aten::add(Tensor x, int y -> Tensor", 27, "',' or ')'"),
         ("aten::add(Tensor x,) -> Tensor", 20, "a type"),

@@ -230,7 +230,7 @@ def test_a_message_stays_on_one_line(write: Write, files: dict[str, str]) -> Non
 def test_a_policy_with_waivers_needs_their_lock(write: Write, files: dict[str, str]) -> None:
     del files[WAIVERS_LOCK]
     (message,) = mistakes(write(files))
-    assert message == f"P/{WAIVERS_LOCK}: file not found, but the policy has 1 waivers: torch-compat accept --write"
+    assert message == f"P/{WAIVERS_LOCK}: file not found, but the policy has 1 waiver: torch-compat accept --write"
     assert load_policy(write(files), counted=False).accepted is None
 
 

@@ -28,7 +28,7 @@ def test_a_release_is_looked_up_by_its_exact_version(small: Policy) -> None:
 
 
 def test_an_unknown_release_offers_the_nearest(small: Policy) -> None:
-    with pytest.raises(UsageError, match=r"no torch release '1\.10\.2' \(nearest: 1\.10\.1") as caught:
+    with pytest.raises(UsageError, match=r"no torch release '1\.10\.2' \(did you mean 1\.10\.1") as caught:
         small.calendar["1.10.2"]
     assert caught.value.code == "unknown-release"
     with pytest.raises(UsageError, match="has 3 releases"):

@@ -102,7 +102,7 @@ def shown_in(name: str, text: str) -> Iterator[Shown]:
             pending += line[:-1]
         elif inside:
             lexer = shlex.shlex(pending + line, posix=True, punctuation_chars=True)
-            lexer.wordchars += ":"  # aten::div
+            lexer.wordchars += ":@"  # aten::div, reference@1.5.1
             for joint, words in groupby(lexer, JOINTS.__contains__):
                 if not joint:
                     yield Shown(name, number, shlex.join(words), runs)

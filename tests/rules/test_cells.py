@@ -153,7 +153,7 @@ def test_a_cause_without_a_message_is_the_recipe(world: World) -> None:
 @pytest.mark.parametrize(
     ("differences", "text"),
     [
-        ((), "add: 1 differences"),
+        ((), "add: 1 difference"),
         ((Difference("value", "calls[0].first.value", "float32", {"expected": 1, "got": 2}),), "value 2 instead of 1 (float32) in calls[0].first.value"),
         ((Difference("value", "value", "", {"expected": 1, "got": 2}),), "add: value 2 instead of 1 in value"),
         ((Difference("dtype", "value", "float32", {"expected": "float32", "got": "int64"}),), "dtype int64 instead of float32 in value"),

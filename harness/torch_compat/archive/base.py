@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.allowance import FIND_PER_MB, MB, Allowance
 from torch_compat.errors import Corrupt, UsageError
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +109,7 @@ class Findings(list[Damage]):
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL]}... ({len(text)} characters)"
+    return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL]}... ({count_of(len(text), 'character')})"
 
 
 class Mapped(mmap.mmap):
@@ -174,9 +175,7 @@ class Mapped(mmap.mmap):
         while start < stop:
             part = os.pread(self.descriptor, stop - start, self.start + start)
             if not part:
-                message = (
-                    f"was truncated while being read: it had {self.start + len(self)} bytes, and now ends at {self.start + start}"
-                )
+                message = f"was truncated while being read: it had {count_of(self.start + len(self), 'byte')}, and now ends at {self.start + start}"
                 raise Corrupt(
                     message, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
                 )
@@ -302,7 +301,7 @@ def open_file(path: str) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
     except FileNotFoundError:
-        raise UsageError("file not found", where=path) from None
+        raise UsageError("file not found, expected a PyTorch archive", where=path) from None
     except PermissionError:
         raise UsageError("cannot be read: permission denied", where=path) from None
     except (OSError, ValueError) as error:

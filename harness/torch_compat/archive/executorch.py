@@ -17,6 +17,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from torch_compat.escapes import escaped
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,9 @@ class _Reader:
         at = self._field(root, 0)
         methods = ", ".join(self._text(plan, NAME) for plan in plans[:SHOWN]) or "none"
         shown = ", ".join(operators[:SHOWN]) + (f" and {len(operators) - SHOWN} more" if len(operators) > SHOWN else "")
-        message = f"version {self._u32(at) if at else 0}; methods: {methods}; {len(operators)} operators: {shown or 'none'}"
+        message = (
+            f"version {self._u32(at) if at else 0}; methods: {methods}; {count_of(len(operators), 'operator')}: {shown or 'none'}"
+        )
         return f"{message}; delegates: {', '.join(delegates[:SHOWN])}" if delegates else message
 
     def _operator(self, table: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torch_compat.allowance import MEMBER
 from torch_compat.archive.base import Archive, Damage, windows
 from torch_compat.errors import Corrupt, NoArchive
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -120,7 +121,9 @@ class TarArchive(Archive):
             self._note("not-a-file", name, message, position)
         after = position + BLOCK + size
         if after > self.size:
-            message = f"is truncated: only {self.size - position - BLOCK} of {size} bytes are present"
+            message = (
+                f"is truncated: only {self.size - position - BLOCK} of {count_of(size, 'byte is present', 'bytes are present')}"
+            )
             self._note("cut-off", name, message, position)
             self._lost[name] = message
             return -1
@@ -140,7 +143,7 @@ class TarArchive(Archive):
         """Read a PAX header; return the offset of the next header, or -1 if reading cannot continue."""
         start, end = position + BLOCK, position + BLOCK + size
         if end > self.size or size > LONGEST_PAX:
-            message = f"is a PAX header of {size} bytes ({self.size - start} present); the limit is {LONGEST_PAX}"
+            message = f"is a PAX header of {count_of(size, 'byte')} ({self.size - start} present); the limit is {LONGEST_PAX}"
             self._note("cut-off" if end > self.size else "bad-pax", name, message, position)
             return -1
         self.allowance.expand(size)
@@ -165,7 +168,7 @@ class TarArchive(Archive):
             stop = min(stop, position + SEEN_AFTER)
             if stop < self.size:
                 self.allowance.omit(
-                    "end", f"the {self.size - stop} bytes after the end of the tar archive at {stop} were not checked"
+                    "end", f"the {count_of(self.size - stop, 'byte')} after the end of the tar archive at {stop} were not checked"
                 )
         start = position
         for part in windows(self.raw, position, stop):

@@ -24,6 +24,7 @@ from torch_compat.archive.zip_member import (
     from_zip64,
 )  # fmt: skip
 from torch_compat.errors import Corrupt
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,10 @@ class Directory:
                 if count == len(self.members):
                     return
                 self._add(
-                    "directory-disagrees", None, f"has {len(self.members)} entries, but the end record states {count}", start
+                    "directory-disagrees",
+                    None,
+                    f"has {count_of(len(self.members), 'entry', 'entries')}, but the end record states {count}",
+                    start,
                 )
                 return
         self._find()
@@ -323,7 +327,12 @@ class Directory:
         after = self._seek(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
         after = end if after < 0 else after
         if previous < 0:
-            self._add("bad-directory", None, f"{after - position} bytes of the directory do not belong to any entry", position)
+            self._add(
+                "bad-directory",
+                None,
+                f"{count_of(after - position, 'byte')} of the directory {'does' if after - position == 1 else 'do'} not belong to any entry",
+                position,
+            )
             return after
         old = self.members.pop()
         raw_name = raw[previous + CENTRAL_SIZE : after]
@@ -344,7 +353,7 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         if not shared.allowance.complete:
-            message = f"{why}; a file of {size} bytes is searched for records only if it is read in full"
+            message = f"{why}; a file of {count_of(size, 'byte')} is searched for records only if it is read in full"
             raise Corrupt(message, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
@@ -361,7 +370,7 @@ class Directory:
             )
         self._add("no-directory", None, why, size)
         if position:
-            self._add("junk-before", None, f"{position} bytes precede the first record", 0)
+            self._add("junk-before", None, f"{count_of(position, 'byte precedes', 'bytes precede')} the first record", 0)
         walk = _Walk(raw, shared.allowance)
         padded = 0
         while True:
@@ -415,7 +424,7 @@ class _Walk:
         size = len(raw)
         self.end = size
         if position + LOCAL_SIZE > size:
-            return "", f"the file ends inside a local header, after {size - position} bytes"
+            return "", f"the file ends inside a local header, after {count_of(size - position, 'byte')}"
         _, needs, flags, method, time, crc, stored, length, name_length, extra_length = LOCAL.unpack(
             raw[position : position + LOCAL.size]
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.archive import offsets
 from torch_compat.archive.base import WINDOW, Damage, windows
 from torch_compat.errors import Corrupt, Unsafe, Unsupported
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +140,7 @@ class Member:
         self.protected = crc != 0 or size == 0
 
     def __repr__(self) -> str:
-        return f"<Member {self.name!r}: {self.size} bytes, header at {self.header_offset}>"
+        return f"<Member {self.name!r}: {count_of(self.size, 'byte')}, header at {self.header_offset}>"
 
     @property
     def data_offset(self) -> int:
@@ -319,9 +320,7 @@ class Member:
         if extra != wanted + padding(len(extra) - len(wanted)):
             message = "its local header should end with "
             message += "a zip64 field and " if wanted else ""
-            message += (
-                f"a padding field ('FB', a length, then only 'Z') of {len(extra)} bytes in total, but ends with {_shown(extra)}"
-            )
+            message += f"a padding field ('FB', a length, then only 'Z') of {count_of(len(extra), 'byte')} in total, but ends with {_shown(extra)}"
             self._shared.note("padding-disagrees", self.record, message, offset)
         field = extra[len(wanted) : len(wanted) + 4]
         return len(wanted) + 4 + int.from_bytes(field[2:], "little") if field[:2] == b"FB" else len(extra)
@@ -360,7 +359,7 @@ class Member:
             self._spoil("cut-off", message, self._offset)
             self._offset = self._end = -1
         elif self.method == STORED and self._stored != self._size:
-            message = f"declares a size of {self._size} bytes, but stores {self._stored} bytes uncompressed"
+            message = f"declares a size of {count_of(self._size, 'byte')}, but stores {self._stored} bytes uncompressed"
             self._spoil("size-disagrees", message, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
@@ -515,7 +514,7 @@ class Member:
         shared, sizes = self._shared, (self._size, self._other_size)
         size = max(sizes)
         if size > shared.allowance.whole:
-            message = f"must be read in one piece, and expands to {size} bytes; the limit is {shared.allowance.whole}"
+            message = f"must be read in one piece, and expands to {count_of(size, 'byte')}; the limit is {shared.allowance.whole}"
             raise self._refuse("too-large", message)
         self._pay(len(data), size)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)

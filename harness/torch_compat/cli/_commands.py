@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ import click
 from torch_compat.cli._help import WholeWords
 from torch_compat.cli._listed import COMMANDS, EPILOG
 from torch_compat.version import __version__
+from torch_compat.words import suggest
 
 __all__ = ["by_click", "top_level"]
 
@@ -41,9 +41,8 @@ class _Lazy(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; if there is none, the error suggests the nearest names."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            nearest = get_close_matches(args[0], COMMANDS, n=2)
-            hint = f"Did you mean {' or '.join(nearest)}?" if nearest else "torch-compat --help lists all commands."
-            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+            hint = suggest(args[0], COMMANDS, "torch-compat --help lists all commands.")
+            raise click.UsageError(f"No such command {args[0]!r}. {hint.replace('did', 'Did', 1)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

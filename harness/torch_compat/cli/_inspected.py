@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import contents, shown
@@ -16,6 +17,7 @@ from torch_compat.operators.export_schema import packaged_log
 from torch_compat.pickles import brief
 from torch_compat.releases.release import Release
 from torch_compat.report.paragraphs import wrapped
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +51,13 @@ def line(inspected: Inspected, width: int) -> str:
     sound = "dangerous" if inspected.dangers else "sound" if inspected.facts else "not PyTorch's"
     if inspected.omitted:
         sound += ", not all checked"
-    state = sound if inspected.error is None else shown(inspected.error.code)
+    state = (
+        sound
+        if inspected.error is None
+        else "unreadable"
+        if isinstance(inspected.error, UsageError)
+        else shown(inspected.error.code)
+    )
     return _columns(_plain(name), _plain(_spans(inspected.needs)), _plain(state), _plain(inspected.path), width)
 
 
@@ -85,9 +93,17 @@ def _labelled(entries: Iterator[tuple[str, Sequence[str]]], width: int) -> Itera
 
 def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     facts = inspected.facts
+    incomplete = facts is not None and facts.incomplete
+    unread = inspected.error is not None and inspected.needs is None  # what was read before the error is not the whole
+    if inspected.damage:  # first, since everything else may follow from it
+        yield "damage", _damages(inspected)
+    if inspected.error is not None and not (
+        inspected.damage and inspected.needs is not None
+    ):  # otherwise the damage already states it
+        yield "error", [_error(inspected)]
     if facts is not None:
-        yield "format", [facts.name]
-        yield "contents", [_kind(*kind_of(facts))]
+        yield "format", [f"{facts.name}{', as far as it could be read' if incomplete else ''}"]
+        yield "contents", [] if incomplete or unread else [_kind(*kind_of(facts))]
     elif inspected.other is not None and inspected.error is None:
         yield "format", [f"{inspected.other}, not a PyTorch archive"]
     if inspected.size is not None:
@@ -103,9 +119,9 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         )
         yield "how to load", list(_ways(inspected.needs))
         yield "needs", [_module(item) for item in inspected.needs.beside]
-        yield "weights_only", list(_weights_only(inspected.needs))
+        yield "weights_only", [] if incomplete else list(_weights_only(inspected.needs))
         yield "advisories", [_advisory(advisory) for advisory in inspected.needs.advisories]
-    if facts is not None:
+    if facts is not None and not unread:
         yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
         yield "changes", list(_changes(inspected))
@@ -119,12 +135,8 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
             "dangers",
             [_danger(*danger) for danger in dangers[:MOST]] + more,
         )
-    if facts is not None or inspected.damage:
-        more = [f"and {len(inspected.damage) - MOST} more"] if len(inspected.damage) > MOST else []
-        yield (
-            "damage",
-            [_damage(damage.code, damage.record, damage.detail) for damage in inspected.damage[:MOST]] + more or ["none"],
-        )
+    if facts is not None and not unread and not inspected.damage:
+        yield "damage", ["none"]
     yield (
         "contains",
         [f"{shown(item.path.removeprefix(inspected.path)[1:])}: {_inner(item)}" for item in inspected.contains[:MOST]]
@@ -132,16 +144,24 @@ def _entries(inspected: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     )
     yield "fails", [f"--fail-on {fail}" for fail in inspected.fails]
     yield "not checked", [f"{what}: {because}" for what, because in inspected.omitted.items()]
-    if inspected.error is not None and not (
-        inspected.damage and inspected.needs is not None
-    ):  # otherwise the damage already states it
-        yield "error", [f"{inspected.error.code}: {_plain(inspected.message)}"]
+
+
+def _damages(inspected: Inspected) -> list[str]:
+    """The damage of a file."""
+    more = [f"and {len(inspected.damage) - MOST} more"] if len(inspected.damage) > MOST else []
+    return [_damage(damage.code, damage.record, damage.detail) for damage in inspected.damage[:MOST]] + more
+
+
+def _error(inspected: Inspected) -> str:
+    """The error of a file, with its code if the file was opened: without it, there is only a wrong path."""
+    code = "" if isinstance(inspected.error, UsageError) or inspected.error is None else f"{inspected.error.code}: "
+    return f"{code}{_plain(inspected.message)}"
 
 
 def _inner(inspected: Inspected) -> str:
     """The text for an archive inside another file."""
     if inspected.error is not None:
-        return f"{inspected.error.code}: {_plain(inspected.message)}"
+        return _error(inspected)
     return f"{inspected.facts.name if inspected.facts else '-'}, read by torch {_spans(inspected.needs)}"
 
 
@@ -340,7 +360,7 @@ def _storages(facts: Facts) -> Iterator[str]:
     order = "" if facts.byteorder is None else f"{facts.byteorder}-endian, "
     aligned = "" if facts.storage_alignment is None else f"aligned to {facts.storage_alignment}, "
     known = sum(storage.calculated_offset is not None for storage in storages)
-    yield f"{order}{aligned}{known} of {len(storages)} offsets can be calculated without reading the file"
+    yield f"{order}{aligned}{known} of {count_of(len(storages), 'offset')} can be calculated without reading the file"
     whys = Counter(storage.why for storage in storages if storage.calculated_offset is None and storage.why)
     for why, count in whys.most_common(3):
         yield f"{count} cannot: {_plain(why)}"

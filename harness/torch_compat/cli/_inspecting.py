@@ -15,6 +15,7 @@ from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.loadability import packaged_rules
 from torch_compat.processes import in_processes
 from torch_compat.releases.release import Release
+from torch_compat.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -132,9 +133,8 @@ def condition(given: str) -> str:
     name = given.removeprefix(RELEASE)
     release = known.find(name)
     if release is None:
-        near = ", ".join(known.near(name)[:3])
         raise UsageError(
-            f"--fail-on {given!r} names a release that is not in the calendar", hint=f"did you mean {near}?" if near else None
+            f"--fail-on {given!r} names a release that is not in the calendar", hint=did_you_mean(known.near(name)) or None
         )
     return f"{RELEASE}{release}"
 
@@ -179,7 +179,7 @@ def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = 
         return 4
     if conditions:
         sys.stderr.write(
-            f"torch-compat: {statuses[1]} of {statuses.total()} files match --fail-on {' --fail-on '.join(conditions)}\n"
+            f"torch-compat: {statuses[1]} of {count_of(statuses.total(), 'file matches', 'files match')} --fail-on {' --fail-on '.join(conditions)}\n"
         )
     return exit_status(statuses)
 

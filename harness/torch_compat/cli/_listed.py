@@ -24,11 +24,11 @@ COMMANDS = {
     "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",
     "plan": "Plan a change: print the schedule that keeps every promise.",
     "explain": "Explain a rule, waiver, deprecation or anything else that has an id.",
-    "new": "Create a recipe, deprecation, rule or waiver from a template.",
+    "new": "Create a recipe, deprecation, upgrader, rule or waiver from a template.",
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
-    "4 incomplete: a required check could not be run.\n\n"
+    "4 incomplete: a required check could not be run, or there is no checkout to check.\n\n"
     "Only one run writes to a tree at a time. Other runs wait up to TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
     "its changes are completed or undone by the next run that writes to the tree."
 )

@@ -11,6 +11,7 @@ from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.readers.isolation import isolation
 from torch_compat.readers.reference import NAME
 from torch_compat.replay.reproduced import compared_rows, deprecation_rows, rows_status
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.corpus.observations import ObservedReader
@@ -91,7 +92,9 @@ def _print_deprecation_rows(rows: list[dict[str, Any]], reader: str) -> None:
         _print_odd("deprecation", row)
     if rows:
         agree = sum(row["reproduced"] is True for row in rows)
-        stdout().print(f"{reader}: {agree} of {len(rows)} deprecations match the record", markup=False)
+        stdout().print(
+            f"{reader}: {agree} of {count_of(len(rows), 'deprecation matches', 'deprecations match')} the record", markup=False
+        )
 
 
 def _show(fresh: ObservedReader) -> None:

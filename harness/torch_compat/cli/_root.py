@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
+
+from torch_compat.cli._paths import NamedPath
 
 __all__ = ["root_option"]
 
@@ -17,6 +18,6 @@ def root_option(command: Command) -> Command:
     """Add ``--root`` to a command."""
     return click.option(
         "--root",
-        type=click.Path(path_type=Path),
+        type=NamedPath(),
         help="Directory with policies/torch/, fixtures/ and reports/. Default: the nearest such directory, searching upwards from the current directory.",
     )(command)

@@ -15,6 +15,7 @@ from torch_compat.judging.wording_drafts import drafts, phrase
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.report.paragraphs import paragraph
+from torch_compat.words import count_of
 from torch_compat.workspace import find_root
 from torch_compat.writes import holding
 
@@ -71,11 +72,13 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
     for line in (*counted.unread, *map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         paragraph(console, line)
-    message = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
+    message = f"{count_of(len(counted.entries), 'entry', 'entries')}, {len(counted.changes) or 'none'} changed"
     done = "written" if written else "nothing written"
     if counted.stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
-    paragraph(console, f"{ACCEPTED_FILE}: {len(counted.accepted.lines)} lines, {len(counted.differences) or 'none'} changed")
+    paragraph(
+        console, f"{ACCEPTED_FILE}: {count_of(len(counted.accepted.lines), 'line')}, {len(counted.differences) or 'none'} changed"
+    )
     paragraph(console, f"{LOCK_FILE}: {message}; {done}")
     return status
 
@@ -105,7 +108,7 @@ def _show(counted: Counted, console: Console) -> None:
         paragraph(console, f"worded differently, or a different error, in {told}", "bold")
         paragraph(console, f"  {phrase(evidence, draft.error, draft.writers)}")
         for error, (readers, cells) in sorted(draft.instead.items()):
-            paragraph(console, f"    {phrase(evidence, error, readers)}  # {cells} cells")
+            paragraph(console, f"    {phrase(evidence, error, readers)}  # {count_of(cells, 'cell')}")
 
 
 def _became(change: LockChange) -> dict[str, object]:

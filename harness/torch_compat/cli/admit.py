@@ -12,6 +12,7 @@ from torch_compat.cli._output import Progress, exit_status, format_option, print
 from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.replay.admission import STEPS, Admission, Ended
+from torch_compat.words import count_of
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _print(
         for line in _bounds(admission, environments):
             console.print(line, markup=False, soft_wrap=True)
     if changed:
-        console.print(f"\n{len(changed)} files changed:", markup=False)
+        console.print(f"\n{count_of(len(changed), 'file')} changed:", markup=False)
         for line in _folded(changed):
             console.print(f"  {line}", markup=False, soft_wrap=True)
     if left:
@@ -243,5 +244,5 @@ def _folded(paths: list[str]) -> list[str]:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
     lines = []
     for folder, result in sorted(folders.items()):
-        lines += result if len(result) <= SHOWN else [f"{folder}/ ({len(result)} files)"]
+        lines += result if len(result) <= SHOWN else [f"{folder}/ ({count_of(len(result), 'file')})"]
     return lines

@@ -6,23 +6,27 @@ import datetime as dt
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._output import Progress, announce, format_option, print_json, say, stderr, stdout, trust_option
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
+from torch_compat.corpus.recipes import unknown_recipe
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather, uncollected
-from torch_compat.readers.build_release import BuildRelease, build_of, is_build_name, with_build
+from torch_compat.readers.build_release import BUILDS, BuildRelease, build_of, is_build_name, with_build
 from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.replay.trust import trusted
 from torch_compat.report.candidate import candidate_lines
+from torch_compat.words import count_of
 from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.replay.candidate import Against
 
 __all__ = ["candidate"]
@@ -62,13 +66,13 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the sample.")
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Directory for the archives and results of the build. Default: builds/ in the cache, where results are kept for --keep days.",
 )
 @click.option(
     "--earlier",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=NamedPath(file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
     help="Also look for earlier builds in this directory (the --into directory of other runs). Can be repeated.",
@@ -120,8 +124,10 @@ def candidate(
     from torch_compat.replay.trees import builds_folder, earlier_trees, expire, open_tree  # noqa: PLC0415
 
     if not is_build_name(name):
-        hint = "use python:PATH, a Python executable with the build installed" + (
-            f", such as python:{name}" if "/" in name else "; a release is compared with `torch-compat replay --reader`"
+        hint = f"expected {BUILDS}" + (
+            f", such as {'wheel' if name.endswith('.whl') else 'python'}:{name}"
+            if "/" in name or name.endswith(".whl")
+            else "; to judge a release, use `torch-compat replay --reader`, or `torch-compat report`"
         )
         raise UsageError(f"{name!r} is not a build", hint=hint, code="no-build")
     place = find_root(root)
@@ -140,8 +146,9 @@ def candidate(
         evidence = gather(place, policy, as_of=None)
     base: Against | BuildRelease = theirs or recorded(base_of(evidence, release, against))
     for recipe in recipes:
-        if recipe not in {item.name for item in evidence.corpus.recipes}:
-            raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
+        known = [item.name for item in evidence.corpus.recipes]
+        if recipe not in known:
+            raise unknown_recipe(recipe, known)
     chosen = frozenset(recipes) or None
     if shard is not None:
         if recipes:
@@ -151,7 +158,8 @@ def candidate(
     notes = [f"removed the environment for {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
         notes += [
-            f"removed the results from {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
+            f"removed the results from {tree.name}, which are {count_of(tree.age(today), 'day')} old"
+            for tree in expire(folder, today, keep)
         ]
     tree = open_tree(folder, build, today, shard)
     others, message = earlier_trees([folder, *earlier], tree, today, keep)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +19,7 @@ from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
+from torch_compat.words import count_of, suggest
 from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, newest_known, span_of, under_profile
 
 if TYPE_CHECKING:
@@ -39,7 +39,12 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="List only upcoming events in the next N days.")
+@click.option(
+    "--next",
+    "ahead",
+    metavar="N-days",
+    help="List only upcoming events in the next N days, and promises that are broken without a waiver.",
+)
 @click.option("--sweep", metavar="FROM..TO", help="Judge every day from FROM to TO (dates or releases), instead of one date.")
 @click.option(
     "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."
@@ -102,9 +107,7 @@ def deprecations(
         for line in deprecation_lines(rows):
             paragraph(console, line)
     else:
-        print_deprecations(rows, report, due, stdout(), full=full)
-        if days is not None and not due:
-            paragraph(stdout(), f"Nothing falls due within {days} days of {day}")
+        print_deprecations(rows, report, due, stdout(), full=full, days=days)
     return status
 
 
@@ -127,8 +130,7 @@ def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[Time
     known = {row.history.deprecation.id: row for row in rows}
     for name in names:
         if name not in known:
-            nearest = get_close_matches(name, known, n=3, cutoff=0.4)
-            hint = f"nearest: {', '.join(nearest)}" if nearest else "torch-compat deprecations lists them all"
+            hint = suggest(name, known, "torch-compat deprecations lists them all", cutoff=0.4)
             raise UsageError(f"there is no deprecation {name!r}", hint=hint, code="unknown-id")
     return tuple(known[name] for name in dict.fromkeys(names))
 
@@ -180,6 +182,6 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
                 paragraph(console, f"  ended: {line}")
             known = now
         days = (last - first).days + 1
-        console.print(Text(f"{days} days in {len(results)} ranges with the same result"))
+        console.print(Text(f"{count_of(days, 'day')} in {count_of(len(results), 'range')} with the same result"))
     sys.stdout.flush()
     return 1 if results[-1]["broken"] or results[-1]["expired"] else 4 if results[-1]["missing"] else 0

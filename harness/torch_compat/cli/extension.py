@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from torch_compat.operators.dispatch import Dispatch, Dispatches
     from torch_compat.operators.extensions import Fit, RecordedReleases
@@ -41,14 +43,14 @@ def extension() -> None:
 @click.option(
     "--operators",
     "listing",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE",
     help="File with one operator per line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
 )
 @click.option("--release", metavar="X.Y.Z", help="Release that the listed operators belong to.")
 @click.option(
     "--library",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="PATH.so",
     help="Built library; the operators that it registers are read from the dispatcher.",
 )
@@ -56,7 +58,7 @@ def extension() -> None:
 @click.option(
     "--path",
     "paths",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     multiple=True,
     metavar="FOLDER",
     help="Directory to import from. Can be repeated.",
@@ -70,7 +72,7 @@ def extension() -> None:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE",
     help="Write the manifest to this file, and print a summary.",
 )
@@ -162,7 +164,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError("file not found", where=str(path), code="no-file") from None
+        hint = "expected the list of operators that the extension uses, one per line"
+        raise UsageError("file not found", where=str(path), hint=hint, code="no-file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from error
 
@@ -171,7 +174,7 @@ def _text(path: Path) -> str:
 
 
 @extension.command()
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=NamedPath())
 @click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="Release to check. Can be repeated.")
 @click.option("--all", "every", is_flag=True, help="Check every recorded release.")
 @click.option(
@@ -217,7 +220,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
 
 
 def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bool) -> None:
-    say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
+    say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {count_of(len(manifest.operators), 'operator')}")
     for fit in fits:
         faults, unknown = fit.of("fault"), fit.of("unknown")
         counted = ", ".join(
@@ -321,7 +324,7 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
         for item in results:
             say_wrapped(f"{'breaks' if item.breaks else 'changed'}  {item.operator}: {item.old.shown()} -> {item.new.shown()}")
         say_wrapped(
-            f"{len(results)} operators changed, {sum(change.breaks for change in results)} of which now fail on a backend without its own kernel"
+            f"{count_of(len(results), 'operator')} changed, {sum(change.breaks for change in results)} of which now fail on a backend without its own kernel"
         )
         for release, reason in why.items():
             say_wrapped(f"the dispatch of some operators in {release} is unknown: {reason}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ import click
 from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._format import format_option, write_output
 from torch_compat.cli._output import counting, stdout
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.manifest import release_folder
@@ -30,6 +30,8 @@ from torch_compat.workspace import day_of, find_root, profile_note, under_profil
 from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import Report
     from torch_compat.report.baseline import BaselineDiff
@@ -53,24 +55,24 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--with",
     "trees",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=NamedPath(file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
     help="Also judge the results from a build: an output directory of `torch-compat candidate`, or a directory that contains several. Can be repeated.",
 )
 @click.option(
     "--findings",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Also write a Markdown report with an explanation of every cause to this file.",
 )
 @click.option(
     "--page",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     help="Also write HTML pages to this directory: index.html and detail pages. They work offline.",
 )
 @click.option(
     "--baseline",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Also list findings that are new, gone or changed since this JSON report, such as yesterday's.",
 )
 @click.option(
@@ -154,7 +156,8 @@ def _write_page(folder: Path, files: dict[str, str]) -> None:
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
     if not path.is_file():
-        raise UsageError("file not found", where=str(path), code="baseline")
+        hint = "expected the output of an earlier run with --format json"
+        raise UsageError("file not found", where=str(path), hint=hint, code="baseline")
     return read_baseline(read_whole(path), str(path))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._kinds import KindOf
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.recipes import UNFINISHED
@@ -53,9 +54,8 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
         print_json({**document, "next": list(created.commands)})
         return 0
     console = stdout()
-    numbers = " and ".join(map(str, lines))
     console.print(f"created {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> on lines {numbers}, and correct OPERATORS and SINCE. Then run:", markup=False)
+    console.print(f"Replace {UNFINISHED}...> on {_on_lines(lines)}, and correct OPERATORS and SINCE. Then run:", markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
@@ -64,7 +64,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
 @new.command()
 @click.argument("name")
 @click.option(
-    "--kind", required=True, type=click.Choice(KINDS), help="Kind of deprecation, which selects the timeline that it must follow."
+    "--kind", required=True, type=KindOf(KINDS), help="Kind of deprecation, which selects the timeline that it must follow."
 )
 @root_option
 @format_option
@@ -72,7 +72,7 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
     """Create a deprecation: a policy file and a probe.
 
     Writes policies/torch/deprecations/NAME.toml, based on the example for its kind, and its probe in fixtures/deprecations. Until
-    all placeholders are replaced, every command that loads the policy fails and names them.
+    all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
     """
     place = _place(root)
     return _tell(place, new_deprecation(place, name, kind), format_)
@@ -100,7 +100,7 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
         return 0
     console = stdout()
     for path in created:
-        console.print(f"{'added to' if path == UPGRADERS else 'created'} {path}", markup=False, soft_wrap=True)
+        console.print(f"{'changed' if path == UPGRADERS else 'created'} {path}", markup=False, soft_wrap=True)
     for number, step in enumerate(left, 1):
         console.print(f"{number}. {'done: ' if step.done else ''}{step.what}", markup=False, soft_wrap=True)
         if not step.done:
@@ -116,7 +116,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     """Create a rule: a module and a policy entry.
 
     Writes harness/torch_compat/rules/NAME.py, and adds a [[rule]] to policies/torch/promises.toml. Until all placeholders are
-    replaced, judging fails and names them.
+    replaced, every command that loads the policy, except `new`, fails and names them.
     """
     place = _place(root)
     return _tell(place, new_rule(place, name), format_)
@@ -136,7 +136,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
 def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
     """Create the waiver policies/torch/waivers/NAME.toml.
 
-    Until all placeholders are replaced, every command that loads the policy fails and names them.
+    Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
     """
     place = _place(root)
     return _tell(place, new_waiver(place, name, ids), format_)
@@ -149,17 +149,24 @@ def _place(root: Path | None) -> Root:
     return place
 
 
+def _on_lines(numbers: list[int]) -> str:
+    """The lines with placeholders, in words."""
+    *others, last = map(str, numbers)
+    return f"lines {', '.join(others)} and {last}" if others else f"line {last}"
+
+
 def _tell(place: Root, created: Created, format_: str) -> int:
     """Report the created files, the lines to complete, and the next steps."""
-    results = [(path.relative_to(place.path).as_posix(), unfinished_lines(path)) for path in created.paths]
+    results = [(path.relative_to(place.path).as_posix(), unfinished_lines(path)) for path in (*created.paths, *created.changed)]
     if format_ == "json":
         files = [{"path": path, "replace": lines} for path, lines in results]
         print_json({"begun": created.kind, "name": created.name, "files": files, "next": list(created.commands)})
         return 0
     console = stdout()
-    for path, lines in results:
-        console.print(f"created {path}", markup=False, soft_wrap=True)
-        console.print(f"  replace {UNFINISHED}...> on lines {', '.join(map(str, lines))}", markup=False, soft_wrap=True)
+    for number, (path, lines) in enumerate(results):
+        verb = "created" if number < len(created.paths) else "changed"
+        console.print(f"{verb} {path}", markup=False, soft_wrap=True)
+        console.print(f"  replace {UNFINISHED}...> on {_on_lines(lines)}", markup=False, soft_wrap=True)
     console.print("Then run:", markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)

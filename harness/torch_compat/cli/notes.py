@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._format import write_output
 from torch_compat.cli._output import counting
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.report.documents import hand_of
 from torch_compat.report.release.compatibility_notes import notes_md
 from torch_compat.report.release.report import report_of
 from torch_compat.workspace import find_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["notes"]
 
@@ -25,7 +29,7 @@ __all__ = ["notes"]
     metavar="RELEASE",
     help="Compare with this release. Default: the newest recorded release of an earlier minor version.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Write the notes to this file.")
+@click.option("--output", type=NamedPath(), help="Write the notes to this file.")
 @root_option
 def notes(release: str, since: str | None, output: Path | None, root: Path | None) -> int:
     """Draft the compatibility notes for RELEASE as Markdown, from recorded observations.

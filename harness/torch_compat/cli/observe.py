@@ -24,6 +24,7 @@ from torch_compat.replay.recording import Asked, observe_deprecations, observe_r
 from torch_compat.replay.reference import let_reference_read
 from torch_compat.replay.reproduced import recorded_reader
 from torch_compat.replay.trust import trusted
+from torch_compat.words import suggest
 from torch_compat.workspace import Root, find_root
 
 if TYPE_CHECKING:
@@ -138,13 +139,8 @@ def observe(
     message names it).
     """
     if everywhere:
-        rest = (readers, fixtures, options, missing, sample, again, record, surveyed, deprecated, show, recorded)
-        if recipe is None or any(rest) or format_ == "json":
-            raise UsageError(
-                "--everywhere needs --recipe NAME, and can only be combined with --yes, --commands, --trust and --root",
-                code="everywhere",
-            )
-        return _everywhere(find_root(root), recipe, yes=yes, commands=commands, trust=trust)
+        name = _of_everywhere(recipe, click.get_current_context())
+        return _everywhere(find_root(root), name, yes=yes, commands=commands, trust=trust)
     if yes or commands:
         raise UsageError("--yes and --commands require --everywhere", code="everywhere")
     if not readers:
@@ -184,10 +180,10 @@ def observe(
             hint="torch-compat candidate writes each build's results to its own directory",
         )
     if options is not None and options not in {entry.id for entry in policy.options}:
-        known = ", ".join(entry.id for entry in policy.options)
+        known = [entry.id for entry in policy.options]
         raise UsageError(
             f"the policy has no set of load options named {options!r}",
-            hint=f"known load options: {known}",
+            hint=suggest(options, known, f"known load options: {', '.join(known)}"),
             code="unknown-options",
         )
     with uncollected():
@@ -204,9 +200,7 @@ def observe(
         return exit_status(statuses)
     chosen = evidence.corpus.named(fixtures)
     if recipe is not None:
-        chosen = [fixture for fixture in chosen if fixture.recipe == recipe]
-        if not chosen:
-            raise UsageError(f"no fixture was written by a recipe named {recipe!r}", code="unknown-recipe")
+        chosen = evidence.corpus.of_recipe(recipe, chosen)
     if recorded:
         before = (recorded_reader(evidence, release, chosen, options) for release in releases)
         return exit_status([print_all(evidence, reader, show=True, format_=format_) for reader in before])
@@ -269,6 +263,28 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
         )
     warn_unless_isolated(announce)
     return work.run(jobs)
+
+
+def _of_everywhere(recipe: str | None, context: click.Context) -> str:
+    """The recipe of ``--everywhere``; refuses options that do not apply to it, by name.
+
+    Raises:
+        UsageError: there is no recipe, or such an option is given.
+    """
+    example = "torch-compat observe --recipe NAME --everywhere"
+    if recipe is None:
+        raise UsageError("--everywhere needs --recipe NAME", hint=example, code="everywhere")
+    allowed = {"everywhere", "recipe", "yes", "commands", "trust", "root"}
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in allowed
+        and context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        why = "every release of the corpus runs the recipe and reads its fixtures, and the results are recorded"
+        raise UsageError(f"--everywhere cannot be combined with {' and '.join(given)}: {why}", hint=example, code="everywhere")
+    return recipe
 
 
 def _check_reference(asked: list[str], *, wrong: bool) -> None:

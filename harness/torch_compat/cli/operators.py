@@ -10,7 +10,9 @@ import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import UsageError
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +49,7 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
         return 0
     for row in rows:
         say_wrapped(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
-    say(f"{len(rows)} operators")
+    say(count_of(len(rows), "operator"))
     return 0
 
 
@@ -135,7 +137,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 @click.option("--no-waivers", is_flag=True, help="Ignore waivers and show every break.")
 @click.option(
     "--root",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Directory whose policies/ contains the waivers. Default: the nearest such directory, searching upwards from the current directory.",
 )
 @format_option
@@ -179,7 +181,7 @@ def check(
 
 @operators.command()
 @click.argument("build", metavar="RELEASE|python:PATH|wheel:FILE|nightly:DATE")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file. Default: standard output.")
+@click.option("--output", type=NamedPath(), metavar="FILE", help="Write to this file. Default: standard output.")
 def dump(build: str, output: Path | None) -> int:
     """Print the schemas of a build, one per line, for 'operators check'.
 
@@ -210,7 +212,7 @@ def dump(build: str, output: Path | None) -> int:
         say(text, nl=False)
         return 0
     write_output(output, text)
-    say(f"{output}: {len(text.splitlines())} schemas")
+    say(f"{output}: {count_of(len(text.splitlines()), 'schema')}")
     return 0
 
 

@@ -13,6 +13,7 @@ import click
 from rich.text import Text
 
 from torch_compat.cli._days import profile_option
+from torch_compat.cli._kinds import KindOf, american
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
@@ -31,7 +32,7 @@ __all__ = ["plan"]
 
 
 @click.command()
-@click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
+@click.argument("kind", metavar="KIND", type=KindOf(KINDS))
 @click.argument("subject")
 @click.option("--from", "start", metavar="DATE|RELEASE", help="Date or release at which work begins. Default: today.")
 @click.option(
@@ -57,11 +58,13 @@ def plan(
 ) -> int:
     """Plan a change to SUBJECT: print the earliest schedule that keeps every promise.
 
-    KIND is the kind of change: operator, mode, keyword-only, removal, rename, default, behaviour or file-format.
+    KIND is the kind of change: operator, mode, keyword-only, removal, rename, default, behavior or file-format.
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:
-        raise UsageError(f"--loud cannot be combined with {kind}", hint=f"--loud applies only to {', '.join(sorted(SILENT))}")
+        raise UsageError(
+            f"--loud cannot be combined with {kind}", hint=f"--loud applies only to {american(', '.join(sorted(SILENT)))}"
+        )
     begin = day_of(start, policy) if start is not None else dt.datetime.now(dt.UTC).date()
     axis = Axis(policy.calendar, policy.planned)
     steps = scheduled(policy, axis, kind, subject, begin, silent=kind in SILENT and not loud)
@@ -79,7 +82,7 @@ def plan(
         })  # fmt: skip
         return 4 if unknown else 0
     console = stdout()
-    console.print(Text(f"Schedule for changing {subject} ({kind}), starting on {begin}:", style="bold"))
+    console.print(Text(f"Schedule for changing {subject} ({american(kind)}), starting on {begin}:", style="bold"))
     for step in steps:
         when = step.day.isoformat() if step.day else "?" * 10
         where = f" {step.release}{' (planned)' if step.planned else ''}" if step.release else ""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._output import announce, format_option, print_json, stderr, stdout
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import Fixture
+from torch_compat.corpus.recipes import unknown_recipe
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.readers.build_release import BuildRelease, built, is_build_name, resolved
 from torch_compat.readers.builds import unchanged
@@ -24,6 +25,8 @@ from torch_compat.replay.trees import builds_folder, open_tree
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.replay.produce import Produced
 
 __all__ = ["produce"]
@@ -40,7 +43,7 @@ __all__ = ["produce"]
 )
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="For a build (python:PATH): directory for its archives. Default: builds/ in the cache. A build never writes to the corpus.",
 )
@@ -78,7 +81,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     known = {recipe.name: recipe for recipe in corpus.recipes}
     for name in names:
         if name not in known:
-            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+            raise unknown_recipe(name, known)
     recipes = [known[name] for name in dict.fromkeys(names)] if names else list(corpus.recipes)
     if not names and not isinstance(release, BuildRelease):
         written = {entry.recipe for entry in corpus.entries if entry.release == release.version}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
 from torch_compat.runtime.json_values import plain
+from torch_compat.words import count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ PROOFS = "reports/proofs"
 @click.option(
     "--counterexamples",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIRECTORY",
     help="Write each counterexample as a pytest test and an archive into this directory.",
 )
@@ -177,10 +178,9 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
     if name is None:
         return list(known.values())
     if name not in known:
-        near = difflib.get_close_matches(name, known, 3, 0.4)
         raise UsageError(
             f"there is no upgrader {plain(name)!r}",
-            hint=f"did you mean {', '.join(near)}?" if near else f"known upgraders: {', '.join(sorted(known))}",
+            hint=suggest(name, sorted(known), f"known upgraders: {', '.join(sorted(known))}", cutoff=0.4),
             code="upgrader",
         )
     return [known[name]]
@@ -340,7 +340,7 @@ def _print(proof: Proof) -> None:
         say_wrapped(f"  {plain(note)}")
     if proof.old:
         say_wrapped(
-            f"  old: {', '.join(proof.old)}; new: {', '.join(proof.new)}; {proof.confirmed} calls answered by releases on both sides"
+            f"  old: {', '.join(proof.old)}; new: {', '.join(proof.new)}; {count_of(proof.confirmed, 'call')} answered by releases on both sides"
         )
     for name, agreed in sorted(proof.agreements.items()):
         say_wrapped(
@@ -349,7 +349,7 @@ def _print(proof: Proof) -> None:
     if proof.later:
         count = proof.verdicts["changed-later"]
         say_wrapped(
-            f"  {count} calls differ because of later changes to the operator, which the upgrader does not cover: {', '.join(proof.later)}"
+            f"  {count_of(count, 'call differs', 'calls differ')} because of later changes to the operator, which the upgrader does not cover: {', '.join(proof.later)}"
         )
     for name, count in proof.branches.items():
         if not count:

@@ -22,6 +22,7 @@ from torch_compat.replay.recording import observe_release
 from torch_compat.replay.reference import let_reference_read
 from torch_compat.replay.trust import trusted
 from torch_compat.report.to_json import report_json
+from torch_compat.words import count_of
 from torch_compat.workspace import Root, day_of, find_root, profile_note, under_profile
 from torch_compat.writes import changing, put, remove
 
@@ -186,7 +187,7 @@ def _observe(
                 unchanged(release.build)
         if len(fixtures) < len(corpus.fixtures):
             progress.say(
-                f"not observed, because the files differ from the manifests: {len(corpus.fixtures) - len(fixtures)} fixtures"
+                f"not observed, because the files differ from the manifests: {count_of(len(corpus.fixtures) - len(fixtures), 'fixture')}"
             )
         seen = {observed.release for observed in fresh.values()}
         absent = [release.name for release in chosen if release.version not in seen and release.name not in unavailable]

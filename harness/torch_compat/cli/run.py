@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, trust_option
+from torch_compat.cli._paths import NamedPath
 from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
-from torch_compat.readers.reference import NAME, Reference, is_reference
-from torch_compat.runtime.horizons import horizon
+from torch_compat.readers.reference import NAME, Reference, is_reference, load
+from torch_compat.runtime.faults import CALLED
+from torch_compat.runtime.horizons import known_horizon
 from torch_compat.runtime.json_values import plain, read_arguments, shown_value, value_text
+from torch_compat.words import suggest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.readers.environments import Environment
 
 __all__ = ["run"]
@@ -21,11 +25,12 @@ __all__ = ["run"]
 TIME_LIMIT = 60
 STATUS = {"loaded": 0, "refused": 1, "raised": 1, "crashed": 1, "timed-out": 1, "unsupported": 4, "unavailable": 4}
 FAULT = 3
+MOST = 12  # methods in a message
 PROGRAMS = ("torchscript", "mobile", "export")  # families with something that a release can run
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=NamedPath())
 @click.option(
     "--args",
     "arguments",
@@ -70,17 +75,22 @@ def run(
     archive is refused with the code `untrusted`, unless you pass --trust.
 
     Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
-    3 internal error in torch-compat; 4 the reader does not support a feature (the message names it), is not available here, or
+    including a
+    method that the program does not have; 3 internal error in torch-compat; 4 the reader does not support a feature (the message names it), is not available here, or
     is not allowed to load the archive (untrusted).
     """
     if not path.is_file():
         raise UsageError(
-            "is a directory, not a file" if path.is_dir() else "file not found", where=plain(str(path)), code="no-file"
+            "is a directory, not a file" if path.is_dir() else "file not found",
+            where=plain(str(path)),
+            hint="expected a TorchScript, mobile or exported program",
+            code="no-file",
         )
+    if not method:
+        raise UsageError("--method is empty", hint="omit it to call forward", code="method")
     given = read_arguments(arguments) if arguments is not None else []
     if is_reference(reader):
-        horizon(reader)  # raises the error about an invalid name
-        done = _by_reference(path, reader, method, given, timeout)
+        done = _by_reference(path, known_horizon(reader).name, method, given, timeout)
     elif reader.removeprefix("torch-")[:1].isdigit() or reader.startswith(("torch-", "python:", "wheel:", "nightly:")):
         if explain:
             raise UsageError(
@@ -89,7 +99,7 @@ def run(
         done = _by_release(path, reader, method, given, timeout, trust=trust)
     else:
         raise UsageError(
-            f"expected reference, reference@HORIZON, torch-X.Y.Z or python:PATH, found {plain(reader)!r}",
+            f"expected reference, reference@HORIZON, torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE, found {plain(reader)!r}",
             hint="torch-compat run PATH --reader reference@1.5.1",
             code="reader",
         )
@@ -127,6 +137,7 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     if "result" not in reply:
         return {**head, **_ended(reply)}
     result = reply["result"]
+    _refuse_unknown_method(path, method, result.get("error"))
     head |= {"notes": [*result.get("notes", []), *open_], "upgraders": result.get("upgraders", [])}
     return {**head, **_outcome(result.get("error"), result.get("value"))}
 
@@ -171,7 +182,25 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
     if "error" in result:
         return {**head, **_outcome(result["error"], None)}
     first = result["calls"][0]["first"]
+    _refuse_unknown_method(path, method, first.get("error"))
     return {**head, **_outcome(first.get("error"), first.get("value"))}
+
+
+def _refuse_unknown_method(path: Path, method: str, error: dict[str, Any] | None) -> None:
+    """Raise if a call failed because the program has no such method.
+
+    Raises:
+        UsageError: the reference reader loads the program, and does not find the method in it.
+    """
+    if error is None or error["stage"] != "call" or not str(error["type"]).endswith("AttributeError") or method == CALLED:
+        return
+    try:
+        known = sorted(load(path).methods)
+    except HarnessError:
+        return  # what the reader itself reported is all that is known
+    if method not in known:
+        hint = suggest(method, known, f"its methods: {', '.join(map(plain, known[:MOST]))}" if known else "it has no methods")
+        raise UsageError(f"the program has no method {plain(method)!r}", where=plain(str(path)), hint=hint, code="method")
 
 
 def _family(path: Path) -> str:

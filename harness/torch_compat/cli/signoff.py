@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from torch_compat.cli._format import say
 from torch_compat.cli._output import counting
+from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
 from torch_compat.releases.release import named
 from torch_compat.replay.signing import attach, sign, verify, withdraw
 from torch_compat.report.release.signoff import FOLDER, STATEMENT
+from torch_compat.words import count_of
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.workspace import Root
 
 __all__ = ["signoff"]
@@ -42,8 +45,8 @@ LONGEST: Final = 400
     help="Reason; one for each --accept, in the same order, or for --withdraw.",
 )
 @click.option("--verify", is_flag=True, help="Do not sign off; list everything that has changed since the sign-off.")
-@click.option("--signers", type=click.Path(path_type=Path), help="With --verify: the allowed signers file for ssh-keygen.")
-@click.option("--attach", type=click.Path(path_type=Path), help="Do not sign off; add this detached signature of signoff.json.")
+@click.option("--signers", type=NamedPath(), help="With --verify: the allowed signers file for ssh-keygen.")
+@click.option("--attach", type=NamedPath(), help="Do not sign off; add this detached signature of signoff.json.")
 @click.option("--withdraw", is_flag=True, help="Mark the sign-off as withdrawn instead of signing off. Nothing is deleted.")
 @root_option
 def signoff(
@@ -116,7 +119,7 @@ def _day(given: str | None) -> str:
 def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]) -> int:
     signed = sign(place, version, by, day, accepted, counting)
     if signed.left:
-        say(f"{version} is not signed: {len(signed.left)} reasons", err=True)
+        say(f"{version} is not signed: {count_of(len(signed.left), 'reason')}", err=True)
         for item in signed.left:
             how = f" (--accept '{item.id}' --because TEXT)" if item.acceptable else ""
             say(f"  {item.kind}: {escaped(item.text)}{escaped(how)}", err=True)
@@ -124,7 +127,7 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
     document = signed.document
     counts = ", ".join(f"{count} {verdict}" for verdict, count in document["counts"].items() if count)
     say(f"{version} is signed by {by} on {day}: {FOLDER}/{signed.folder}")
-    say(f"{counts}; evidence {signed.evidence[:12]}; {len(document['files'])} files")
+    say(f"{counts}; evidence {signed.evidence[:12]}; {count_of(len(document['files']), 'file')}")
     if document["amends"]:
         say(f"amends the sign-off of {document['amends']}")
     for blocker, why in signed.taken:
@@ -143,7 +146,7 @@ def _verify(place: Root, version: str, signers: Path | None) -> int:
         say(f"  {line}")
     if verified.withdrawn:
         say(f"  withdrawn: {verified.withdrawn}")
-    say(f"{len(verified.changed)} changes since; {verified.signature[1]}")
+    say(f"{count_of(len(verified.changed), 'change')} since; {verified.signature[1]}")
     return verified.exit_status
 
 

@@ -6,7 +6,6 @@ Lines are added when something is produced and never change. This also applies t
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from dataclasses import dataclass
@@ -29,10 +28,12 @@ from torch_compat.corpus.manifest import (
 from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
+from torch_compat.releases.release import Release
+from torch_compat.words import count_of, did_you_mean, similar_names, suggest
 from torch_compat.writes import put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from torch_compat.corpus.recipes import DeprecationFile, ProbeFile, Recipe
@@ -93,7 +94,7 @@ class Corpus:
         return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
 
     def __repr__(self) -> str:
-        return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated repr takes megabytes and hides errors next to it
+        return f"<corpus of {count_of(len(self.fixtures), 'fixture')} in {self.folder}>"  # the generated repr takes megabytes and hides errors next to it
 
     def path(self, fixture: Fixture) -> Path:
         """Return the path of a fixture's archive, a file or a directory, as passed to a reader.
@@ -122,10 +123,37 @@ class Corpus:
                 why = self.not_writable[name].message.splitlines()[0]
                 raise UsageError(f"{name} does not exist: this release cannot write the recipe ({why})", code="not-writable")
             if name not in self.fixtures:
-                near = difflib.get_close_matches(name, self.fixtures, 3, 0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else ""
-                raise UsageError(f"there is no fixture {name!r}", hint=hint, code="unknown-fixture")
+                raise UsageError(f"there is no fixture {name!r}", hint=self._instead_of(name), code="unknown-fixture")
         return [self.fixtures[name] for name in names] if names else list(self.fixtures.values())
+
+    def of_recipe(self, recipe: str, fixtures: Iterable[Fixture]) -> list[Fixture]:
+        """Return the fixtures that a recipe wrote.
+
+        Raises:
+            UsageError: there are none.
+        """
+        results = [fixture for fixture in fixtures if fixture.recipe == recipe]
+        if not results:
+            known = {fixture.recipe for fixture in self.fixtures.values()}
+            message = f"no fixture was written by a recipe named {recipe!r}"
+            raise UsageError(message, hint=suggest(recipe, sorted(known)), code="unknown-recipe")
+        return results
+
+    def _instead_of(self, name: str) -> str:
+        """Return what to do about an unknown fixture: its recipe may not have been run."""
+        release, slash, recipe = name.partition("/")
+        if slash and is_plain(recipe) and (self.folder / "recipes" / f"{recipe}.py").is_file():
+            return f"the release has not run the recipe: torch-compat produce {release} --recipe {recipe}"
+        return did_you_mean(self._similar(name))
+
+    def _similar(self, name: str) -> list[str]:
+        """Return the fixtures that a name may stand for; for the name of a recipe, its newest fixtures."""
+        if "/" in name:
+            return similar_names(name, self.fixtures)
+        recipes = {fixture.recipe for fixture in self.fixtures.values() if fixture.release != SYNTHETIC}
+        meant = name if name in recipes else next(iter(similar_names(name, sorted(recipes), most=1)), None)
+        written = [fixture for fixture in self.fixtures.values() if fixture.recipe == meant and fixture.release != SYNTHETIC]
+        return [fixture.id for fixture in sorted(written, key=lambda fixture: Release(fixture.release), reverse=True)]
 
 
 def load_corpus(folder: Path) -> Corpus:
@@ -217,7 +245,7 @@ def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamag
             return
         size += there.st_size
     if size != fixture.size:  # checked first: a file far larger than its listed size is not read
-        yield CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}")
+        yield CorpusDamage("wrong-size", subject, f"has {count_of(size, 'byte')}, expected {fixture.size}")
         return
     for name, expected in pinned.items():
         file, about = (path / name, f"{subject}/{name}") if name else (path, subject)
@@ -248,7 +276,13 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
         if error.code != "missing-file":
             return [CorpusDamage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
         return (
-            [CorpusDamage("missing-file", FROZEN, f"file not found, but the manifests have {len(entries)} entries to pin")]
+            [
+                CorpusDamage(
+                    "missing-file",
+                    FROZEN,
+                    f"file not found, but the manifests have {count_of(len(entries), 'entry', 'entries')} to pin",
+                )
+            ]
             if entries
             else []
         )

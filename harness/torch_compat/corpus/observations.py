@@ -19,6 +19,7 @@ from torch_compat.releases.release import public
 from torch_compat.values.compare import Difference, Said
 from torch_compat.values.delta import Departures, depart
 from torch_compat.values.normalise import headline
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -374,10 +375,10 @@ def _contradiction(cell: Body | Observation) -> str:
         if always is not None and always is not bool(getattr(cell, name)):
             return f"is {cell.result!r}, but has {'no' if always else 'a value for'} {name!r}"
     if len(cell.differences) > cell.count:
-        return f"shows {len(cell.differences)} differences, but counts {cell.count}"
+        return f"shows {count_of(len(cell.differences), 'difference')}, but counts {cell.count}"
     kinds = {extent["kind"] for extent in cell.extent}
     if cell.extent and sum(extent["count"] for extent in cell.extent) != cell.count:
-        return f"counts {cell.count} differences, but the extent has a different number"
+        return f"counts {count_of(cell.count, 'difference')}, but the extent has a different number"
     if cell.result == "differs" and not kinds - {"raised", "relaxed"}:
         return "is 'differs', but no value, shape or type differs"
     if cell.result in {"raised", "relaxed"} and kinds - {"raised", "relaxed"}:

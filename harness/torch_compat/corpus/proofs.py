@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.corpus.json_lines import digest, read_lines, write_lines
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside, read_whole
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -192,7 +193,9 @@ def read_proof(path: Path) -> RecordedProof:
             raise CorpusError(message, where=f"{path}:{number}", code="bad-line")
         parts[kind].append(entry)
     if len(parts["facts"]) != 1:
-        raise CorpusError(f"has {len(parts['facts'])} lines of kind 'facts', expected one", where=str(path), code="bad-line")
+        raise CorpusError(
+            f"has {count_of(len(parts['facts']), 'line')} of kind 'facts', expected one", where=str(path), code="bad-line"
+        )
     (facts,) = parts["facts"]
     _check(facts, path)
     whole: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}

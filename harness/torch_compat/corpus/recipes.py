@@ -30,11 +30,23 @@ from torch_compat.errors import CorpusError, HarnessError, UsageError
 from torch_compat.places import MOST_OF_A_PROGRAM, is_plain, read_whole
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.words import suggest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["EVERY", "UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
+__all__ = [
+    "EVERY",
+    "UNFINISHED",
+    "DeprecationFile",
+    "ProbeFile",
+    "Recipe",
+    "read_deprecation",
+    "read_probe",
+    "read_recipe",
+    "unknown_recipe",
+]
 
 UNFINISHED = "<replace this: "
 """Marks what the author of a new recipe must fill in. A file with such a placeholder is not accepted as a recipe."""
@@ -132,6 +144,12 @@ def read_recipe(path: Path) -> Recipe:
         if message is not None and not why:
             raise CorpusError(f"has {claim}, but no WHY", where=str(path))
     return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking, *_grid(constants, path))
+
+
+def unknown_recipe(name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that no recipe has, with the names that it may stand for."""
+    hint = suggest(name, sorted(known), "`torch-compat new recipe` creates one")
+    return UsageError(f"there is no recipe {name!r} in fixtures/recipes", hint=hint, code="unknown-recipe")
 
 
 def _releases(message: Any, path: Path) -> ReleaseSet:
@@ -232,9 +250,10 @@ def _refuse_unfinished(source: bytes, path: Path) -> None:
     if left:
         number, line = left[0]
         wanted = line.partition(UNFINISHED)[2].partition(">")[0]
-        others = ", ".join(str(other) for other, _ in left[1:])
+        others = [str(other) for other, _ in left[1:]]
+        also = f" (also on {'line' if len(others) == 1 else 'lines'} {', '.join(others)})" if others else ""
         raise CorpusError(
-            f"is unfinished: replace the placeholder with {wanted}" + (f" (also on lines {others})" if others else ""),
+            f"is unfinished: replace the placeholder with {wanted}{also}",
             where=f"{path}:{number}",
             hint=f"placeholders look like {UNFINISHED}...>",
             code="unfinished",

@@ -10,6 +10,7 @@ from torch_compat.allowance import CALL, JSON
 from torch_compat.errors import Corrupt, Unsafe
 from torch_compat.formats.model import Call
 from torch_compat.pickles import brief, cut
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.allowance import Allowance
@@ -33,7 +34,7 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size
     if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each byte, against twice that memory
-        message = f"contains {size} bytes of JSON, expected at most {archive.allowance.memory // 2}"
+        message = f"contains {count_of(size, 'byte')} of JSON, expected at most {archive.allowance.memory // 2}"
         raise Unsafe(message, where=where, code="too-large")
     return parsed(archive.record(record), archive.allowance, where)
 

@@ -10,6 +10,7 @@ from torch_compat.archive.offsets import ALIGNMENT
 from torch_compat.errors import Corrupt
 from torch_compat.formats.model import StorageRecord
 from torch_compat.pickles import unpickle
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +40,7 @@ def text(archive: ZipArchive, record: str, longest: int = 1 << 16) -> str:
     """
     data = archive.record(record)
     if len(data) > longest:
-        message = f"contains {len(data)} bytes, expected a short text"
+        message = f"contains {count_of(len(data), 'byte')}, expected a short text"
         raise Corrupt(message, where=f"{archive.path}, record {record!r}", code="bad-record")
     return data.decode("ascii", "replace").strip()
 
@@ -107,7 +108,7 @@ def add_storages(
         item = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record, device=storage.location)
         facts.storages.append(item)
         if record not in records:
-            item.why = f"has no record {record!r} for a storage of {storage.nbytes} bytes"
+            item.why = f"has no record {record!r} for a storage of {count_of(storage.nbytes, 'byte')}"
             note(archive, "missing-record", record, item.why)
             continue
         if places is None:
@@ -117,7 +118,7 @@ def add_storages(
         if skipped and not member.size:
             item.absent = storage.nbytes > 0
         elif member.size != storage.nbytes:
-            message = f"contains {member.size} bytes, but the pickle expects {storage.nbytes}"
+            message = f"contains {count_of(member.size, 'byte')}, but the pickle expects {storage.nbytes}"
             note(archive, "size-disagrees", record, message)
         if member.method:
             item.offset, item.why = None, COMPRESSED

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torch_compat.archive import Damage
 from torch_compat.formats.model import StorageRecord
 from torch_compat.pickles import unpickle
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive
@@ -40,5 +41,5 @@ def read(archive: Archive, facts: Facts) -> None:
             StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY, device=storage.location)
         )
     if unpickled.end < len(archive.data):
-        message = f"{len(archive.data) - unpickled.end} bytes follow the pickle"
+        message = f"{count_of(len(archive.data) - unpickled.end, 'byte follows', 'bytes follow')} the pickle"
         facts.damage.append(Damage("junk-after", None, message, unpickled.end))

@@ -30,6 +30,7 @@ from torch_compat.pickles import PersistentId, unpickle
 from torch_compat.pickles.interpret import storage_of
 from torch_compat.pickles.opcodes import opcodes
 from torch_compat.values.dtypes import ELEMENT_SIZES
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -182,7 +183,11 @@ def _stream_parts(archive: Archive) -> list[Part]:
         end = start + size
         if end > len(data):
             left = max(len(data) - start, 0)
-            raise Corrupt(f"ends inside storage {key!r}: only {left} of {size} bytes are present", where=path, code="cut-off")
+            raise Corrupt(
+                f"ends inside storage {key!r}: only {left} of {count_of(size, 'byte is present', 'bytes are present')}",
+                where=path,
+                code="cut-off",
+            )
         parts.append((f"storage/#{keys.order[key]}", data[start:end]))
     if end < len(data):
         raise Corrupt("has bytes after its last storage", where=path)

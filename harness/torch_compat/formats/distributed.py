@@ -30,6 +30,7 @@ from torch_compat.formats import torch_save_zip
 from torch_compat.formats.model import Facts, Producer, StorageRecord
 from torch_compat.pickles import Described, Global, brief, cut, unpickle
 from torch_compat.values.dtypes import ALIASES, ELEMENT_SIZES
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -337,12 +338,19 @@ def _read_file(
     try:
         raw = read_raw(os.path.join(folder, file))  # noqa: PTH118
     except UsageError as error:
-        facts.damage.append(Damage("missing-file", file, f"{error.message}; {len(parts)} entries are stored in it", None))
+        facts.damage.append(
+            Damage(
+                "missing-file",
+                file,
+                f"{error.message}; {count_of(len(parts), 'entry is stored', 'entries are stored')} in it",
+                None,
+            )
+        )
         return
     try:
         for entry, shard in parts:
             if shard.offset + shard.length > len(raw):
-                message = f"ends inside {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
+                message = f"ends inside {shown(entry.name)}: it has {count_of(len(raw), 'byte')}, expected {shard.offset + shard.length}"
                 facts.damage.append(Damage("cut-off", file, message, shard.offset))
             elif verify and allowance.work < RESERVE:
                 allowance.omit("checksums", "the checkpoint has too many entries: some were not checked")

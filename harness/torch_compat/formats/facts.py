@@ -12,6 +12,7 @@ from torch_compat.errors import Unsafe
 from torch_compat.formats import distributed
 from torch_compat.formats.identify import add_versions, recognised
 from torch_compat.formats.model import Call, Facts, Producer, StorageRecord
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.formats.identify import OtherFormat, ZipFormat
@@ -73,6 +74,8 @@ def fill(facts: Facts, module: ZipFormat | OtherFormat, archive: Any, *, verify:
         raise
     finally:
         facts.name = name_of(facts)
+        if facts.incomplete and facts.producer is not None and facts.producer.torch is None:
+            facts.producer = None  # derived from the records that are there, and from those that are not
         if verify:
             archive.verify()
 
@@ -87,7 +90,7 @@ def name_of(facts: Facts) -> str:
         parts.append(f"{KINDS[kind]} {message}")
     names = facts.extra.get("programs") or ()
     if len(names) > 1:
-        parts.append(f"{len(names)} programs")
+        parts.append(count_of(len(names), "program"))
     return f"{FAMILIES[facts.family]} ({', '.join(parts)})"
 
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from torch_compat.archive import Damage
     from torch_compat.pickles import Unpickled
 
-__all__ = ["Call", "Facts", "Producer", "StorageRecord"]
+__all__ = ["NO_DIRECTORY", "Call", "Facts", "Producer", "StorageRecord"]
+
+NO_DIRECTORY = "no-directory"
+"""The code of the damage of a zip archive whose central directory is lost."""
 
 
 class StorageRecord:
@@ -152,6 +155,14 @@ class Facts:
     def globals(self) -> list[str]:
         """The globals that its pickles name, each once, in the order of first use."""
         return list(dict.fromkeys(global_.path for unpickled in self.pickles.values() for global_ in unpickled.globals))
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether it is a zip archive whose central directory is lost, so that records may be lost as well.
+
+        What an archive needs, and even its family, depends on all of its records: the facts are only what is left.
+        """
+        return self.container == "zip" and any(damage.code == NO_DIRECTORY for damage in self.damage)
 
     def code(self) -> dict[str, str]:
         """TorchScript source by record."""

@@ -24,6 +24,7 @@ from torch_compat.errors import Corrupt
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.pickles import brief, unpickle
 from torch_compat.values.dtypes import ELEMENT_SIZES
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive
@@ -85,14 +86,14 @@ def read(archive: Archive, facts: Facts) -> None:
         nbytes = count * ELEMENT_SIZES.get(storage.dtype, 1)
         facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8, device=storage.location))
         if count != storage.numel:
-            message = f"storage {key!r} has {count} elements, but the pickle expects {storage.numel}"
+            message = f"storage {key!r} has {count_of(count, 'element')}, but the pickle expects {storage.numel}"
             facts.damage.append(Damage("size-disagrees", key, message, end))
         if not 0 <= nbytes <= len(data) - end - 8:
             raise _cut_off(archive, key, end + 8, nbytes)
         end += 8 + nbytes
         place += 8 + storage.nbytes
     if end < len(data):
-        message = f"{len(data) - end} bytes follow the last storage"
+        message = f"{count_of(len(data) - end, 'byte follows', 'bytes follow')} the last storage"
         facts.damage.append(Damage("junk-after", None, message, end))
 
 

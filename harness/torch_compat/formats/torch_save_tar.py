@@ -23,6 +23,7 @@ from torch_compat.errors import Corrupt
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.pickles import Global, ModuleSource, Storage, Tensor, brief, unpickle
 from torch_compat.values.dtypes import ELEMENT_SIZES, storage_class
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive
@@ -68,7 +69,7 @@ class _Row:
         """Numbers of 4 or 8 bytes."""
         end = self.at + count * size
         if end > len(self.data):
-            message = f"ends too early: only {len(self.data) - self.at} of {count * size} bytes are present"
+            message = f"ends too early: only {len(self.data) - self.at} of {count_of(count * size, 'byte is present', 'bytes are present')}"
             raise Corrupt(message, where=self.where, code="cut-off")
         results = [int.from_bytes(self.data[at : at + size], "little", signed=True) for at in range(self.at, end, size)]
         self.at = end
@@ -125,7 +126,7 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         key = _key(key) or ""
         nbytes = count * ELEMENT_SIZES[dtype]
         if not 0 <= nbytes <= len(row.data) - row.at:
-            message = f"ends inside storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
+            message = f"ends inside storage {key!r}: only {len(row.data) - row.at} of {count_of(nbytes, 'byte is present', 'bytes are present')}"
             archive.damage.append(Damage("cut-off", "storages", message, start + row.at))
             raise Corrupt(message, where=row.where, code="cut-off")
         results[key] = Storage(kind.path, dtype, key, location, count, nbytes)

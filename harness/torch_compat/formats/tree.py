@@ -21,6 +21,7 @@ from torch_compat.pickles import (
     brief,
 )
 from torch_compat.pickles.values import Deque, Size
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.formats.model import Facts
@@ -72,7 +73,7 @@ def printable(text: str) -> str:
 def shown(text: str) -> str:
     """A text without anything that a terminal would interpret, truncated if too long."""
     safe = printable(text[: LONGEST + 1])
-    return safe if len(text) <= LONGEST and len(safe) <= LONGEST else f"{safe[:LONGEST]}... ({len(text)} characters)"
+    return safe if len(text) <= LONGEST and len(safe) <= LONGEST else f"{safe[:LONGEST]}... ({count_of(len(text), 'character')})"
 
 
 def _lines(value: Any) -> Iterator[tuple[int, str]]:
@@ -118,7 +119,7 @@ def _line(value: Any) -> tuple[str, Parts | None]:
         return _described(value)
     if kind is str:
         quoted = repr(value[: LONGEST + 1])
-        return (quoted if len(quoted) <= LONGEST else f"{quoted[:LONGEST]}... ({len(value)} characters)"), None
+        return (quoted if len(quoted) <= LONGEST else f"{quoted[:LONGEST]}... ({count_of(len(value), 'character')})"), None
     if kind in {bytes, bytearray}:
         return f"{kind.__name__} of {len(value)}", None
     if kind is Global:

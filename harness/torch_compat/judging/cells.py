@@ -10,6 +10,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.judgement import Cause, Judgement, Verdict
 from torch_compat.judging.relaxed import Relaxations
 from torch_compat.values.normalise import alike, headline
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,7 +97,7 @@ def _difference(cells: Cells) -> str:
         kind, message, other_kind, other_message = cells.others[0]
         return f"{cells.fixture.recipe}: {in_words(other_kind, other_message)} instead of {in_words(kind, message)}"
     if not grave:
-        return f"{cells.fixture.recipe}: {cells.observation.count} differences"
+        return f"{cells.fixture.recipe}: {count_of(cells.observation.count, 'difference')}"
     first = grave[0]
     expected, got = first.facts.get("expected"), first.facts.get("got")
     if first.kind == OTHER_ERROR and isinstance(expected, dict) and isinstance(got, dict):

@@ -19,6 +19,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.cells import in_words
 from torch_compat.values.compare import all_differences, contents
 from torch_compat.values.normalise import alike, headline, plain_error
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -154,7 +155,7 @@ def _words(difference: Difference) -> str:
     if difference.kind == "value":
         shown = difference.facts.get("expected", expected), difference.facts.get("got", got)
         count = difference.facts.get("count")
-        more = f", {count} elements" if isinstance(count, int) and count > 1 else ""
+        more = f", {count_of(count, 'element')}" if isinstance(count, int) and count > 1 else ""
         if "max_abs" in difference.facts:
             more += f", by up to {float(difference.facts['max_abs']):.3g}"
         if "max_rel" in difference.facts:

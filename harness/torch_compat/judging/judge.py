@@ -23,6 +23,7 @@ from torch_compat.policy.accepted import DIRECTIONS
 from torch_compat.policy.counts import key_of
 from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -459,9 +460,7 @@ def _asked(
         elif not result:
             empty.append((entry.id, "the rule selects nothing", 1))
         elif entry.expect_empty:
-            notes.append(
-                f"{entry.id} selects {result} {'item' if result == 1 else 'items'}, although the policy expects none: remove expect_empty"
-            )
+            notes.append(f"{entry.id} selects {count_of(result, 'item')}, although the policy expects none: remove expect_empty")
     return tally, notes, empty
 
 

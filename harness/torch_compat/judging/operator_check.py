@@ -164,7 +164,8 @@ def read_set(name: str) -> SchemaSet:
     if path.is_file():
         return _read_file(path)
     if path.is_dir() or "/" in name or name.endswith(".txt"):
-        raise UsageError("is a directory, not a file" if path.is_dir() else "file not found", where=name)
+        message = "is a directory, not a file" if path.is_dir() else "file not found"
+        raise UsageError(message, where=name, hint="expected a file with one schema per line, or a release such as 2.13.0")
     history = History.load()
     try:
         release = release_of(history, name)

@@ -18,6 +18,7 @@ from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
 from torch_compat.torchscript.scanner import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -215,7 +216,7 @@ def not_looked_at(facts: Facts) -> dict[str, str]:
     if not any(map(has_whole_constant, program.values())) or not too_large(program.values()):
         return {}
     size = sum(map(len, program.values()))
-    return {"whole floats": f"the source has {size} characters: not checked for ints written instead of floats"}
+    return {"whole floats": f"the source has {count_of(size, 'character')}: not checked for ints written instead of floats"}
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:

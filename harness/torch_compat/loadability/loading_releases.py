@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
+from torch_compat.formats.model import NO_DIRECTORY
 from torch_compat.loadability.archive_features import CUSTOM_CLASS, CUSTOM_STATE, signs_of
 from torch_compat.loadability.custom_classes import NO_TUPLE
 from torch_compat.loadability.load_calls import CHECKPOINTS, Loading, asked_of, is_foreign
@@ -177,7 +178,7 @@ class Judge:
             self._default,
             rules.stands_for,
             loading.ways(),
-            loading.needs,
+            () if facts.incomplete else loading.needs,
             loading.advisories(),
             loading.base,
         )
@@ -192,6 +193,13 @@ class Judge:
         rules = self.rules
         everyone = rules.everyone
         signs, shapes = signs_of(facts, rules.asked)
+        if facts.incomplete:  # no release opens it; what else it needs depends on records that may be missing
+            yield from (
+                Item(rules.takers[need.id], need.id, "", need.because)
+                for need in rules.by_sign.get(f"damaged:{NO_DIRECTORY}", ())
+                if need.when.holds(signs)
+            )
+            return
         yield from self._of_formats(facts)
         by_sign = rules.by_sign
         for sign in signs:
@@ -399,7 +407,7 @@ class Judge:
 
     def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
         """Return the result of ``torch.load(weights_only=True)`` for an archive, in each release that has the argument."""
-        if facts.family not in LOADED or facts.container in {"flatbuffer", "pickle"}:
+        if facts.family not in LOADED or facts.container in {"flatbuffer", "pickle"} or facts.incomplete:
             return ()
         program = facts.family != "torch-save"
         return refusals(tuple(facts.pickles.values()), self._restricted, container=facts.container, torchscript=program)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from torch_compat.errors import UsageError
+from torch_compat.words import count_of
 
 __all__ = ["CallSignature", "SignatureParameter", "bare", "signature_of"]
 
@@ -74,7 +75,7 @@ class CallSignature(NamedTuple):
         """
         free = [argument for argument in self.arguments if not argument.kwarg_only]
         if positional > len(free) and not self.vararg:
-            return f"takes {len(free)} positional arguments, but the call passes {positional}"
+            return f"takes {count_of(len(free), 'positional argument')}, but the call passes {positional}"
         given = {argument.name for argument in free[:positional]}
         known = {argument.name for argument in self.arguments}
         for keyword in sorted(keywords):

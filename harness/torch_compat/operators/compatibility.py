@@ -31,6 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.operators.types import BASE, NONE, STR, SchemaType, subtype
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +132,11 @@ def _backward(new: Schema, old: Schema) -> None:
     if len(new_arguments) < len(old_arguments):
         kept = {item.name for item in new_arguments}
         gone = ", ".join(repr(item.name) for item in old_arguments if item.name not in kept)
-        what = f"it no longer has {gone}" if gone else f"it has {len(new_arguments)} arguments instead of {len(old_arguments)}"
+        what = (
+            f"it no longer has {gone}"
+            if gone
+            else f"it has {count_of(len(new_arguments), 'argument')} instead of {len(old_arguments)}"
+        )
         raise _No("arguments-removed", what)
     if new.returns != old.returns:
         for at, (new_return, old_return) in enumerate(zip(new.returns, old.returns, strict=True)):
@@ -376,7 +381,7 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if len(message.positional) > len(free) and not old.is_vararg:
         raise _No(
             "too-many",
-            f"it passes {len(message.positional)} arguments by position, but the older schema accepts {len(free)}",
+            f"it passes {count_of(len(message.positional), 'argument')} by position, but the older schema accepts {len(free)}",
             message.positional[-1],
         )
     reached = set()
@@ -468,11 +473,11 @@ def _fits(mine: Argument | None, other: Argument, value: object) -> None:
 
 
 def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
+    return count_of(count, "value")
 
 
 def _arguments(count: int) -> str:
-    return "1 argument" if count == 1 else f"{count} arguments"
+    return count_of(count, "argument")
 
 
 def _size(argument: Argument) -> str:

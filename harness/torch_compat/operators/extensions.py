@@ -20,7 +20,6 @@ This module also reads lists of operators written by hand::
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,6 +30,7 @@ from torch_compat.operators.dispatch import DECOMPOSES, NEEDS_KERNEL, UNKNOWN, D
 from torch_compat.operators.history import GlobalNames
 from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel
 from torch_compat.operators.schema import SchemaError, canonical, parse
+from torch_compat.words import count_of, did_you_mean, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -263,8 +263,7 @@ class ListError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} error{'s' if count != 1 else ''} in the list of operators:\n"
-            + "\n".join(f"  {problem}" for problem in problems)
+            f"{count_of(count, 'error')} in the list of operators:\n" + "\n".join(f"  {problem}" for problem in problems)
         )
 
 
@@ -289,7 +288,7 @@ def known_release(release: str, known: Known) -> str:
     near = known.near(release)
     raise UsageError(
         f"there are no records for the release {release!r}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded releases: {', '.join(known.releases)}",
+        hint=did_you_mean(near) or f"recorded releases: {', '.join(known.releases)}",
         code="unknown-release",
     )
 
@@ -312,7 +311,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
         return match
     if len(known) > 1:
         raise UsageError(
-            f"{release} has {len(known)} operators {name!r}",
+            f"{release} has {count_of(len(known), 'operator')} {name!r}",
             hint=f"use the schema of one of them: {'; '.join(known)}",
             code="unknown-operator",
         )
@@ -335,8 +334,7 @@ def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
         return f"it has {', '.join(overloads)}"
     names = sorted(recorded.schemas.names(release))
     asked = operator.partition(".")[0]
-    near = difflib.get_close_matches(asked if "::" in asked else f"aten::{asked}", names, 3, 0.6)
-    return f"did you mean {' or '.join(near)}?" if near else "use a name such as aten::add.Tensor"
+    return suggest(asked if "::" in asked else f"aten::{asked}", names, "use a name such as aten::add.Tensor")
 
 
 def from_list(

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from torch_compat.errors import Problem, UsageError
 from torch_compat.extension import SCHEMA_VERSION
 from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ class ManifestError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} error{'s' if count != 1 else ''} in the manifest:\n" + "\n".join(f"  {problem}" for problem in problems),
+            f"{count_of(count, 'error')} in the manifest:\n" + "\n".join(f"  {problem}" for problem in problems),
             hint=_HINT,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from torch_compat.operators.changes_of_meaning import changes_by_operator
 from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
+from torch_compat.words import did_you_mean, similar_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,11 +32,9 @@ def release_of(history: History, name: str) -> str:
     """
     result = history.known.find(name)
     if result is None:
-        near = history.known.near(name)
-        hint = f"nearest: {', '.join(near)}; {len(history.known)} releases are recorded" if near else None
         raise UsageError(
             f"the operators of {name!r} are not recorded",
-            hint=hint or f"recorded releases: {', '.join(history.releases)}",
+            hint=did_you_mean(history.known.near(name)) or f"recorded releases: {', '.join(history.releases)}",
             code="unknown-release",
         )
     return result
@@ -124,10 +122,10 @@ def _unknown(history: History, operator: str) -> UsageError:
     message = f"no recorded release has an operator {operator!r}"
     overloads = sorted({text.partition("(")[0] for text, _ in history.with_bits(base)}) if overload else []
     if overloads:
-        near = get_close_matches(operator, overloads, n=6, cutoff=0.0)
+        near = similar_names(operator, overloads, most=6, cutoff=0.0)
         return UsageError(message, hint=f"its overloads: {', '.join(near)}", code="unknown-operator")
     names = {text.partition("(")[0].partition(".")[0] for text, _, _ in history.facts()}
     full = base if "::" in base else f"aten::{base}"
-    near = [full] if full in names else get_close_matches(full, names, n=3, cutoff=0.6) if base else []
-    hint = f"nearest: {', '.join(near)}" if near else "use a name such as aten::div or aten::div.Tensor"
+    near = [full] if full in names else similar_names(full, sorted(names)) if base else []
+    hint = did_you_mean(near) or "use a name such as aten::div or aten::div.Tensor"
     return UsageError(message, hint=hint, code="unknown-operator")

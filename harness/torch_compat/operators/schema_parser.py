@@ -34,6 +34,7 @@ from torch_compat.operators.types import (
     variable,
 )
 from torch_compat.values.dtypes import ALIASES, DTYPES
+from torch_compat.words import did_you_mean, similar_names
 
 __all__ = ["Parser", "read_quickly"]
 
@@ -496,10 +497,8 @@ def _unquoted(parser: Parser, token: Token) -> str:
 
 def _nearest(word: str) -> str:
     """A hint with known names similar to an unknown one."""
-    from difflib import get_close_matches  # noqa: PLC0415 - needed only for an error
-
-    near = get_close_matches(word, [*BASE, "Dict", "Future", "Union"], 2)
-    return f" (perhaps {' or '.join(near)})" if near else ""
+    near = similar_names(word, [*BASE, "Dict", "Future", "Union"], most=2)
+    return f" ({did_you_mean(near)})" if near else ""
 
 
 def _follows(parser: Parser, before: list[Argument], argument: Argument, start: int) -> None:

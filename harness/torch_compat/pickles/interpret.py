@@ -26,6 +26,7 @@ from torch_compat.pickles.values import (
     Tensor,
 )
 from torch_compat.values.dtypes import ALIASES, ELEMENT_SIZES, storage_class
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,7 +229,7 @@ def _strides(value: Any, shape: tuple[int, ...]) -> Any:
         if not -MAX <= stride < MAX:
             raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
     if len(value) != len(shape):
-        raise Corrupt(f"has a tensor with {len(shape)} dimensions and {len(value)} strides", code="bad-tensor")
+        raise Corrupt(f"has a tensor of rank {len(shape)} with {count_of(len(value), 'stride')}", code="bad-tensor")
     return value
 
 
@@ -499,7 +500,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
         Corrupt: the parts are not of these types, or not possible.
     """
     if not 5 <= len(pid) <= 6:
-        raise Corrupt(f"refers to a storage with {len(pid)} values; expected 5 or 6", code="bad-storage")
+        raise Corrupt(f"refers to a storage with {count_of(len(pid), 'value')}; expected 5 or 6", code="bad-storage")
     kind, key, location, numel = pid[1:5]
     if location.__class__ is not str:
         location = location.decode("latin-1") if location.__class__ is bytes else "cpu" if location is None else None

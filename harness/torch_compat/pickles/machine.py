@@ -39,6 +39,7 @@ from torch_compat.pickles.values import (
     UnpicklerEvent,
     depth,
 )
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -524,7 +525,7 @@ def _run(
                 i += width
                 j = i + n
                 if n < 0:
-                    raise Corrupt(f"declares a length of {n} bytes for {name}", code="bad-length")
+                    raise Corrupt(f"declares a length of {count_of(n, 'byte')} for {name}", code="bad-length")
                 if i > end or j > end:
                     data, base, i, end, stop = _longer(view, base, at, max(i, j) - at, total)
                     continue
@@ -582,7 +583,7 @@ def _run(
                 n = _u64(data, i)[0]
                 i += 8
                 if n > total - base - i:
-                    raise _cut_off(f"declares a frame of {n} bytes, but only {total - base - i} are left")
+                    raise _cut_off(f"declares a frame of {count_of(n, 'byte')}, but only {total - base - i} are left")
             elif op == 147:  # STACK_GLOBAL
                 text = stack.pop()
                 module = stack.pop()

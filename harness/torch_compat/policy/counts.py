@@ -35,6 +35,7 @@ from torch_compat.errors import CorpusError, PolicyError, Problem
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.behaviors import is_counted
 from torch_compat.policy.messages import found, suggestion
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -207,7 +208,9 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
     if lock.text is None:
         if wanted:
             commands = " and ".join(sorted({_command(kind) for kind, _ in wanted}, reverse=True))
-            yield Problem(lock.file, 0, "", f"file not found, but the policy has {len(wanted)} tables to count: {commands}")
+            yield Problem(
+                lock.file, 0, "", f"file not found, but the policy has {count_of(len(wanted), 'table')} to count: {commands}"
+            )
         return
     yield from lock.problems
     if not lock.text.startswith(HEADER):

@@ -16,6 +16,7 @@ from torch_compat.policy.policy import REGISTRY, Kind, Policy
 from torch_compat.policy.source import read_folder
 from torch_compat.policy.table_base import Table
 from torch_compat.releases.calendar import Calendar
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,13 +31,15 @@ __all__ = ["load_policy"]
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def load_policy(folder: Path, *, counted: bool = True) -> Policy:
+def load_policy(folder: Path, *, counted: bool = True, drafts: bool = False) -> Policy:
     """Load the policy in a folder.
 
     Parameters:
         folder: contains ``*.toml``, ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml`` and ``counts.lock``.
         counted: whether to read ``counts.lock`` and ``waivers.lock``. Commands that rewrite them pass False; ``Policy.counts`` is then
             empty, and ``Policy.accepted`` is None.
+        drafts: whether placeholders of ``torch-compat new`` are allowed. Tables that a placeholder makes invalid are then missing from
+            the policy, so only commands that judge nothing pass True.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files contain errors; lists all errors of all files.
@@ -52,8 +55,9 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
         problems.extend(check(entries))
     if sources.complete:
         problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
+    problems = [problem for problem in _without_echoes(problems) if not drafts or not problem.message.startswith(HALF_DONE)]
     if problems:
-        raise PolicyError(_without_echoes(problems))
+        raise PolicyError(problems)
     if not counted:
         return _assemble(tables, {}, None)
     lock = read_lock(folder)  # last: it is generated from the other files
@@ -76,7 +80,7 @@ def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Tab
     waivers = {table.id for table in tables if isinstance(table, Waiver)}
     if accepted is None:
         if waivers:
-            yield Problem(file, 0, "", f"file not found, but the policy has {len(waivers)} waivers: {ACCEPT}")
+            yield Problem(file, 0, "", f"file not found, but the policy has {count_of(len(waivers), 'waiver')}: {ACCEPT}")
         return
     for name in sorted(({block.waiver for block in accepted.blocks} | {waiver for waiver, _ in accepted.findings}) - waivers):
         yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT}")

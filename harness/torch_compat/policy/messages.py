@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import BaseModel
 
 from torch_compat.policy.table_base import SHAPES
+from torch_compat.words import did_you_mean, similar_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,8 +72,8 @@ def unknown_key(key: str, known: Iterable[str], what: str = "key") -> str:
 
 def suggestion(word: object, known: Iterable[str]) -> str:
     """Return ``; did you mean ...?`` for the closest known word; empty if none is close."""
-    nearest = get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
-    return f"; did you mean {found(nearest[0])}?" if nearest else ""
+    nearest = similar_names(word, known, most=1) if isinstance(word, str) else []
+    return f"; {did_you_mean([found(nearest[0])])}" if nearest else ""
 
 
 def found(value: Any) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.deprecations import GONE
 from torch_compat.releases.release import Release
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -450,7 +451,7 @@ def _name(what: str) -> str:
 
 def _count(number: int, what: str) -> str:
     """Return a text such as ``3 days``; empty for zero."""
-    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
+    return count_of(number, what) if number else ""
 
 
 def _did(event: Event) -> str:

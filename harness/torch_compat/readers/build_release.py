@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from torch_compat.policy import Policy
     from torch_compat.readers.environments import Environment
 
-__all__ = ["FORMS", "BuildRelease", "build_of", "built", "is_build_name", "resolved", "with_build"]
+__all__ = ["BUILDS", "BuildRelease", "build_of", "built", "is_build_name", "resolved", "with_build"]
 
-FORMS: Final = "torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"
+BUILDS: Final = "python:PATH (a Python executable with the build installed), wheel:FILE or nightly:DATE"
 
 
 class BuildRelease(CalendarRelease):
@@ -82,7 +82,7 @@ def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str |
     """
     kind, _, rest = name.partition(":")
     if kind not in KINDS or not rest:
-        raise UsageError(f"{name!r} is not a build", hint=f"expected {FORMS}", code="no-build")
+        raise UsageError(f"{name!r} is not a build", hint=f"expected {BUILDS}", code="no-build")
     today = dt.datetime.now(dt.UTC).date()
     if kind == "python":
         return python_build(Path(rest), name=name, today=today)

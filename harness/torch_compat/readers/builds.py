@@ -21,6 +21,7 @@ from torch_compat.errors import BuildError, ReaderError, UsageError
 from torch_compat.readers.environments import Environment
 from torch_compat.readers.isolation import Isolation, isolation, launch, launcher_environ, widened
 from torch_compat.releases.release import Release, stated
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -281,7 +282,8 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
         try:
             if target.stat().st_size > MOST_SAID:
                 raise BuildError(
-                    f"its torch printed {target.stat().st_size} bytes of build information, expected a few hundred", where=name
+                    f"its torch printed {count_of(target.stat().st_size, 'byte')} of build information, expected a few hundred",
+                    where=name,
                 )
             messages: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -26,6 +26,7 @@ from torch_compat.errors import ReaderError
 from torch_compat.readers.isolation import Isolation, plain_environ
 from torch_compat.readers.wire import Gone, Lines, bad
 from torch_compat.runtime.limits import LIMITS, ROOM
+from torch_compat.words import count_of
 
 __all__ = ["SPARE", "ChildProcess", "Spec", "Workshop", "supported"]
 
@@ -256,7 +257,7 @@ class ChildProcess:
         result = self.receive(most)
         if self.lines.unread:
             self.kill()
-            raise bad(f"{len(self.lines.unread)} bytes follow it")
+            raise bad(f"{count_of(len(self.lines.unread), 'byte follows', 'bytes follow')} it")
         self._took += time.monotonic() - began
         return result
 

@@ -24,6 +24,7 @@ from torch_compat.readers.child_processes import SPARE, ChildProcess, Spec, Work
 from torch_compat.readers.wire import INLINE, Arena, EncodedTexts, Reading, Writing, bad, padded, rounded, whole
 from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.limits import Exhausted, Limits
+from torch_compat.words import count_of
 
 __all__ = ["IsolatedModule", "load_isolated"]
 
@@ -148,7 +149,7 @@ class IsolatedModule:
 
     def _larger(self, size: int) -> Arena:
         if size > self._most:
-            message = f"the tensors of a call take {size} bytes; the limit is {self._most} (limits.memory)"
+            message = f"the tensors of a call take {count_of(size, 'byte')}; the limit is {self._most} (limits.memory)"
             raise errors.Raised(message, code="memory-limit")
         return Arena(1 << max(20, (size - 1).bit_length()))
 
@@ -228,7 +229,7 @@ class IsolatedModule:
         for place, memory in zip(changed, new, strict=True):
             copy = exchange.copies[place]
             if len(memory) != copy.nbytes:
-                raise bad(f"the size of an argument changed from {copy.nbytes} to {len(memory)} bytes")
+                raise bad(f"the size of an argument changed from {copy.nbytes} to {count_of(len(memory), 'byte')}")
             steps = [step // copy.itemsize for step in copy.strides]
             now = arrays.view(memory, copy.dtype, copy.shape, steps)
             exchange.write_back(place, now)
@@ -272,7 +273,7 @@ def _integers(numbers: list[int]) -> list[int]:
 
 def _sizes(shape: list[int]) -> list[int]:
     if len(shape) > arrays.MOST_DIMENSIONS:
-        raise ValueError(f"{len(shape)} dimensions")
+        raise ValueError(count_of(len(shape), "dimension"))
     return _integers(shape)
 
 

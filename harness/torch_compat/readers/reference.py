@@ -23,7 +23,7 @@ from torch_compat.fingerprint import code_fingerprint, content_fingerprint
 from torch_compat.readers.replies import checked, stage_of
 from torch_compat.readers.wire import Gone
 from torch_compat.releases.data import packaged
-from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.horizons import known_horizon
 from torch_compat.runtime.limits import LIMITS, Limits
 from torch_compat.version import __version__
 
@@ -100,7 +100,7 @@ def load(
         raise UsageError(
             f"expected the reference reader (reference, reference@1.5.1), found {reader!r}", hint=hint, code="reader"
         )
-    known = horizon(reader)
+    known = known_horizon(reader)
     if not in_process:
         from torch_compat.readers import child_processes, isolated  # noqa: PLC0415 - not needed by in-process callers
 

@@ -21,6 +21,7 @@ from torch_compat.inside import script
 from torch_compat.readers.builds import BUILD, is_build
 from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
 from torch_compat.releases.release import public, stated
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -214,7 +215,7 @@ class TorchRelease:
             replies: list[dict[str, Any]] = handed.named(reply)["result"]
         if len(replies) != len(requests):
             raise ReaderError(
-                f"the worker of {self.environment.version} sent {len(replies)} replies to {len(requests)} requests",
+                f"the worker of {self.environment.version} sent {count_of(len(replies), 'reply', 'replies')} to {count_of(len(requests), 'request')}",
                 code="protocol",
             )
         for reply in replies:

@@ -39,6 +39,7 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
 from torch_compat.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     import socket
@@ -415,7 +416,7 @@ class Reading:
             self.storages.append(data[at : at + size])
             at += rounded(size)
         if at > len(data):
-            raise bad(f"storages of {sum(sizes)} bytes, but only {len(data)} bytes of data")
+            raise bad(f"storages of {count_of(sum(sizes), 'byte')}, but only {count_of(len(data), 'byte')} of data")
 
     def get(self, value: Any, depth: int = 0) -> Any:
         """Decode a value of a document.

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from torch_compat.errors import UsageError
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
+from torch_compat.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["Calendar", "Dated", "Listed"]
-
-_SHOWN = 3
 
 
 class Dated(Protocol):
@@ -131,6 +130,5 @@ class Calendar(Generic[_Dated]):
         return self._by_version[self.known.releases[self.known.nearest(release)]]
 
     def _unknown(self, name: str) -> UsageError:
-        nearest = self.known.near(name)[:_SHOWN]
-        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the calendar has {len(self)} releases"
+        hint = did_you_mean(self.known.near(name)) or f"the calendar has {count_of(len(self), 'release')}"
         return UsageError(f"the release calendar has no torch release {name!r}", hint=hint, code="unknown-release")

@@ -44,6 +44,7 @@ from torch_compat.replay.progress import Silent
 from torch_compat.replay.recording import Asked, is_missing, observe_reader, record_survey
 from torch_compat.replay.trust import trusted
 from torch_compat.report.documents import NOTES, RELEASES
+from torch_compat.words import count_of
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
@@ -216,7 +217,9 @@ class Admission:
             produced = produce(evidence.corpus, writer, recipes, today, lambda _: bar(next(done), len(recipes)))
         written = sum(hasattr(entry, "golden") for entry in produced.added)
         refused = len(produced.added) - written
-        return Ended("done", (f"{written} fixtures written; {refused} recipes cannot be written by this release",))
+        return Ended(
+            "done", (f"{count_of(written, 'fixture')} written; {count_of(refused, 'recipe')} cannot be written by this release",)
+        )
 
     def _do_observe(self) -> Ended:
         return Ended("done", self._ask(self._release))
@@ -259,7 +262,9 @@ class Admission:
         failing = sum(finding.verdict is Verdict.FAIL for finding in report.findings)
         left = []
         if failing:
-            left.append(f"documents: {failing} findings fail; fix or waive them (torch-compat judge --full)")
+            left.append(
+                f"documents: {count_of(failing, 'finding fails', 'findings fail')}; fix or waive them (torch-compat judge --full)"
+            )
         if report.not_checked:
             left.append("documents: a required check was not run (torch-compat judge --full)")
         says = tuple(changed) or ("all files are current",)
@@ -270,7 +275,9 @@ class Admission:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
         left = [f"predictions: {item} {UNUSED}" for item in unused]
         if wrong:
-            left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
+            left.append(
+                f"predictions: {count_of(len(wrong), 'cell is predicted', 'cells are predicted')} wrongly (nox -s predictions)"
+            )
         says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
         return Ended("incomplete" if unused else "done", (*says, *wrong[:6]), int(bool(left)), tuple(left))
 
@@ -322,7 +329,7 @@ class Admission:
             reading = observe_reader(self.place, evidence, release, asked, progress)
         self.read(reading)
         cells = sum(len(item.cells) for item in reading.evidence.recorded.values() if item.release == release.version)
-        return (f"{release.name}: {cells} cells recorded",)
+        return (f"{release.name}: {count_of(cells, 'cell')} recorded",)
 
     # ---------------------------------------------------------------------------------------------------------- environments
 

@@ -15,6 +15,7 @@ from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.replay.trees import KEPT_DAYS, trees_at
+from torch_compat.words import count_of
 from torch_compat.workspace import newest_known
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
             fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
     loads = {options.id: options.load.given() for options in policy.options}
     stale = {
-        f"{len(places)} cells of {name}": f"{places[0][0]} has changed since it was read: run `torch-compat candidate` again"
+        f"{count_of(len(places), 'cell')} of {name}": f"{places[0][0]} has changed since it was read: run `torch-compat candidate` again"
         for name, reader in fresh.items()
         if (
             places := [
@@ -87,7 +88,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
         evidence.unavailable
         | stale
         | {
-            name: f"it was observed {tree.age(day)} days before {day}, more than {KEPT_DAYS}: run `torch-compat candidate` again"
+            name: f"it was observed {count_of(tree.age(day), 'day')} before {day}, more than {KEPT_DAYS}: run `torch-compat candidate` again"
             for name, tree in old.items()
         }
     )

@@ -34,6 +34,7 @@ from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
 from torch_compat.replay.produce import produce
 from torch_compat.report.candidate import CandidateItem, CandidateReport
+from torch_compat.words import count_of
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -369,7 +370,9 @@ def _written(asked: Asking) -> dict[str, str]:
     done = itertools.count(1)
     with TorchRelease(asked.release.build.environment, trust=asked.trust) as writer:
         produced = produce(target, writer, recipes, asked.today, lambda _: bar(next(done), len(recipes)), failures)
-    asked.progress.say(f"{asked.release.name}: wrote {len(produced.added) + len(produced.reproduced)} of {len(recipes)} recipes")
+    asked.progress.say(
+        f"{asked.release.name}: wrote {len(produced.added) + len(produced.reproduced)} of {count_of(len(recipes), 'recipe')}"
+    )
     for name, fields in produced.differing:
         failures[name.partition("/")[2]] = f"two runs wrote different archives: {', '.join(fields)}"
     return failures
@@ -409,7 +412,7 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
         state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )
-    asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
+    asked.progress.say(f"{fresh.name}: {count_of(len(fresh.cells), 'cell')} observed")
     if not apart:
         return Read(fresh, fresh, chosen, in_all)
     bar = asked.progress.task(f"{release.name}: reading its archives")
@@ -469,7 +472,9 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
         return None
     days = (asked.release.date - policy.calendar[base.release].date).days
     within = days <= policy.forward_window_days
-    why = f"they are {days} days apart, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
+    why = (
+        f"they are {count_of(days, 'day')} apart, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
+    )
     if asked.environment is None:
         text = f"torch-{base.release} is not built here to read archives from the build ({why})"
         not_asked.append(("archives from the build", text, within, len(own.fixtures)))
@@ -480,7 +485,7 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
         asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{base.name}: {len(result.cells)} cells observed with archives from the build")
+    asked.progress.say(f"{base.name}: {count_of(len(result.cells), 'cell')} observed with archives from the build")
     return result if asked.wrote is None else replace(result, name=base.name)
 
 

@@ -25,6 +25,7 @@ from torch_compat.policy.calendar_files import TableText, joined, split_tables
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.replay.before import remove_from_policies
+from torch_compat.words import count_of
 from torch_compat.writes import put
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
     )
     if problems := leaks(result):
         raise CorpusError(
-            f"still contains {len(problems)} records of torch-{version} or later: {problems[0]}",
+            f"still contains {count_of(len(problems), 'record')} of torch-{version} or later: {problems[0]}",
             where=f"the evidence from the day before torch-{version}",
             hint="harness/torch_compat/replay/before.py must remove these records; fix it there",
             code="leak",

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
-from torch_compat.corpus.recipes import read_recipe
-from torch_compat.errors import UsageError
+from torch_compat.corpus.recipes import read_recipe, unknown_recipe
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
 from torch_compat.readers.torch_release import TorchRelease
@@ -21,6 +20,7 @@ from torch_compat.replay.produce import produce
 from torch_compat.replay.progress import Silent
 from torch_compat.replay.recording import Asked, is_unread, observe_reader
 from torch_compat.replay.trust import trusted
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ class Everywhere:
     ) -> None:
         path: Path = place.inside(f"fixtures/recipes/{name}.py")
         if not path.is_file():
-            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+            raise unknown_recipe(name, (recipe.stem for recipe in path.parent.glob("*.py")))
         self.recipe: Recipe = read_recipe(path)
         self.place = place
         self.trust = trust
@@ -129,8 +129,8 @@ class Everywhere:
         minutes = (len(builds) * build + len(jobs) * ASK_SECONDS) / 60
         writes = sum(job.what == "write" for job in jobs)
         return download, [
-            f"{writes} releases write {self.recipe.file}, {len(jobs) - writes} releases read it",
-            f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
+            f"{count_of(writes, 'release writes', 'releases write')} {self.recipe.file}, {count_of(len(jobs) - writes, 'release reads it', 'releases read it')}",
+            f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {count_of(len(builds), 'build')}",
             f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, because only one environment exists at a time"
             if builds
             else "disk: no additional space needed",

@@ -60,7 +60,8 @@ def ask_extension(
     if (library is None) == (module is None):
         raise UsageError("expected either a library or a module")
     if library is not None and not library.is_file():
-        raise UsageError("file not found", where=library.as_posix(), code="no-file")
+        hint = "expected the shared library of an extension"
+        raise UsageError("file not found", where=library.as_posix(), hint=hint, code="no-file")
     request = {
         "library": None if library is None else str(library.resolve()),
         "module": module,

@@ -28,6 +28,7 @@ from torch_compat.replay.plan import plan, probe_key, sampled
 from torch_compat.replay.progress import SILENT
 from torch_compat.replay.survey import survey
 from torch_compat.rules.fixtures_frozen import UNFINISHED
+from torch_compat.words import count_of
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _record_deprecations(place: Root, evidence: Evidence, fresh: ObservedReader,
 
     with changing(place.path):
         recorded, changed = record(place.recorded, fresh, merged)
-    say(_recorded_text(place, f"{len(fresh.deprecations)} deprecations", changed))
+    say(_recorded_text(place, count_of(len(fresh.deprecations), "deprecation"), changed))
     return replace(evidence, recorded=recorded.readers)
 
 
@@ -205,7 +206,7 @@ def _recorded_text(place: Root, what: str, changed: list[Path]) -> str:
     """What was recorded, and which files of the tree changed."""
     names = ", ".join(path.relative_to(place.path).as_posix() for path in changed[:SHOWN_FILES])
     more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
-    return f"recorded {what} in {names}{more}" if changed else f"{what} are already recorded: no file changed"
+    return f"recorded {what} in {names}{more}" if changed else f"no file changed: {what} already recorded"
 
 
 def is_unread(evidence: Evidence, release: CalendarRelease, fixture: Fixture) -> bool:
@@ -287,7 +288,7 @@ def observe_release(
     tasks = plan(policy, corpus, release, fixtures, options)
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
-        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
+        progress.say(f"{release.name}: a sample of {len(tasks)} of {count_of(len(everything), 'cell')}, with seed {sample.seed}")
     cache = inside(place.latest, f"observations/{code_digest()}")  # results from other code are not reused
     earlier = None if again else _last_run(cache, release.version)
     bar = progress.task(f"{release.name}: starting")
@@ -305,7 +306,7 @@ def observe_release(
         trust=trust,
     )
     new = state.total // 2
-    progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} reused from the last run")
+    progress.say(f"{observed.name}: {count_of(new, 'cell')} observed, {len(observed.cells) - new} reused from the last run")
     if whole:
         with changing(place.path):
             write_recorded(inside(cache, observed.name), [observed])
@@ -345,7 +346,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
 
     with changing(place.path):
         recorded, changed = record(place.recorded, fresh, merged)
-    say(_recorded_text(place, f"{len(fresh.cells)} cells", changed))
+    say(_recorded_text(place, count_of(len(fresh.cells), "cell"), changed))
     return recorded.readers[fresh.name]
 
 

@@ -20,6 +20,7 @@ from torch_compat.replay.observe import Observing, code_digest, observation
 from torch_compat.replay.plan import Task, sampled
 from torch_compat.replay.progress import SILENT
 from torch_compat.rules.reference_agrees import PREDICTED
+from torch_compat.words import count_of
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ def let_reference_read(
     tasks = [task for task in plan_reference(policy, corpus, fixtures) if options in {None, task.options.id}]
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, NAME, sample)
-        progress.say(f"{NAME}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
+        progress.say(f"{NAME}: a sample of {len(tasks)} of {count_of(len(everything), 'cell')}, with seed {sample.seed}")
     cache = inside(place.latest, f"observations/{code_digest()}")
     known = {} if again else read_recorded(inside(cache, NAME)).readers
     bar = progress.task(f"{NAME}: reading")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
-    progress.say(f"{NAME}: {state.total} cells observed, {state.known} reused from the last run")
+    progress.say(f"{NAME}: {count_of(state.total, 'cell')} observed, {state.known} reused from the last run")
     if whole:
         with changing(place.path):
             write_recorded(inside(cache, NAME), [observed])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.corpus.corpus import load_corpus
@@ -33,6 +32,7 @@ from torch_compat.report.release.signoff import (
     statement,
     statement_text,
 )
+from torch_compat.words import suggest
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def _accepted(held: list[Blocker], accepted: Mapping[str, str]) -> list[tuple[Bl
     taken = []
     for name, why in accepted.items():
         if name not in known:
-            nearest = get_close_matches(name, known, n=1, cutoff=0.3)
-            hint = f"nearest: {nearest[0]}" if nearest else "there is nothing to accept" if not known else None
+            hint = suggest(name, known, "" if known else "there is nothing to accept", cutoff=0.3)
             raise UsageError(f"{escaped(name)} cannot be accepted", hint=hint, code="unknown-id")
         taken.append((known[name], why))
     return taken
@@ -201,7 +200,7 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
     if tool is None:
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")
     if not signers.is_file():
-        raise UsageError("file not found", where=str(signers))
+        raise UsageError("file not found", where=str(signers), hint="expected a file of allowed signers, as ssh-keygen reads it")
     result = subprocess.run(
         [tool, "-Y", "find-principals", "-f", signers, "-s", path], capture_output=True, text=True, errors="replace", check=False
     )
@@ -229,7 +228,7 @@ def attach(place: Root, version: str, signature: Path) -> str:
     """
     name = _newest(place, version)
     if not signature.is_file():
-        raise UsageError("file not found", where=str(signature))
+        raise UsageError("file not found", where=str(signature), hint="expected a signature made by ssh-keygen -Y sign")
     data = read_whole(signature, 1 << 16)
     if not data.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise UsageError(

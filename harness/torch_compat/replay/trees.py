@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.errors import BuildError, CorpusError, UsageError
 from torch_compat.readers.environments import cache_folder, remove_environment
 from torch_compat.releases.release import Release
+from torch_compat.words import count_of
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
@@ -199,7 +200,9 @@ def earlier_trees(folders: list[Path], tree: BuildTree, today: dt.date, keep: in
                 f"{other.path.name} is another build that also reports {tree.release}; it is not compared with this one"
             )
         elif other.age(today) > keep:
-            messages.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
+            messages.append(
+                f"{other.name} was observed {count_of(other.age(today), 'day')} ago, more than {keep}: it does not count"
+            )
         elif other.day <= tree.day:
             results.append(other)
     return sorted(results, key=lambda item: (item.day, item.release)), messages

@@ -17,6 +17,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 from torch_compat.values.normalise import alike
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -272,7 +273,7 @@ def held(value: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
     odd = [f"{release} {fact} is labeled, but was not drawn" for release, fact in sorted(messages.keys() - wanted)]
     odd += [f"{release} {fact} was drawn, but is not labeled" for release, fact in sorted(wanted - messages.keys())]
     if len(messages) < len(hand.labels):
-        odd.append(f"{len(hand.labels) - len(messages)} facts are labeled twice")
+        odd.append(f"{count_of(len(hand.labels) - len(messages), 'fact is labeled', 'facts are labeled')} twice")
     odd += [
         f"{fate.release} {fate.fact} has a fate, but is not a fact"
         for fate in hand.fates
@@ -287,7 +288,7 @@ def held(value: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
         mine = [key for key in noise if key[0] == backtest.release]
         if len(backtest.facts) < FEW and len(mine) > MOST_OF_FEW:
             broken.append(
-                f"{len(mine)} of the {len(backtest.facts)} facts of {backtest.release} are noise, expected at most {MOST_OF_FEW}"
+                f"{len(mine)} of the {count_of(len(backtest.facts), 'fact')} of {backtest.release} are noise, expected at most {MOST_OF_FEW}"
             )
     return broken, odd
 
@@ -333,10 +334,10 @@ def backtest_md(value: Sequence[Backtested], hand: BacktestNotes) -> str:
 def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
     wanted = drawn(value)
     few = sum(len(backtest.facts) < FEW for backtest in value)
-    yield f"Total: {total} facts from {len(value)} releases, {few} of which have fewer than {FEW}."
+    yield f"Total: {count_of(total, 'fact')} from {count_of(len(value), 'release')}, {few} of which have fewer than {FEW}."
     if not hand.labels:
         yield (
-            f"The false-alarm rate is not known yet: {len(wanted)} facts were sampled ([drawn.md](backtest/drawn.md)), but nobody has labeled them by the"
+            f"The false-alarm rate is not known yet: {count_of(len(wanted), 'fact was sampled', 'facts were sampled')} ([drawn.md](backtest/drawn.md)), but nobody has labeled them by the"
         )
         yield "[rubric](backtest/rubric.md)."
         return
@@ -344,7 +345,7 @@ def _limits(value: Sequence[Backtested], hand: BacktestNotes, broken: list[str],
     yield f"A reader who did not write the classifier labeled {len(hand.labels)} of them by the [rubric](backtest/rubric.md): {noise} are noise."
     yield from (f"Not within the limits: {item}." for item in broken)
     if odd:
-        yield f"The labels do not match the facts: {len(odd)} facts, such as {odd[0]}."
+        yield f"The labels do not match the facts: {count_of(len(odd), 'fact')}, such as {odd[0]}."
 
 
 def section(backtest: Backtested, hand: BacktestNotes) -> str:
@@ -354,7 +355,7 @@ def section(backtest: Backtested, hand: BacktestNotes) -> str:
     for fate in hand.fates:
         if fate.release == backtest.release:
             fates.setdefault(fate.fact, []).append(fate)
-    counts = f"{backtest.mended} fixed, {backtest.known} cells already known, {backtest.reworded} reworded errors, {backtest.unasked} not checked"
+    counts = f"{backtest.mended} fixed, {count_of(backtest.known, 'cell')} already known, {backtest.reworded} reworded errors, {backtest.unasked} not checked"
     lines = [
         f"## {backtest.release}",
         "",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from torch_compat.words import count_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -136,7 +138,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
     yield f"against {against['name']}, {against['source']} {against['observed']}"
     cells = f"{asked['cells']:,} of {asked['cells_in_all']:,} cells" + ("" if asked["all"] else f" (seed {asked['seed']})")
     yield (
-        f"observed now: {cells}, {asked['recipes']} recipes, {asked['deprecations']} deprecations, {asked['probes']} probe{'s' * (asked['probes'] != 1)}, "
+        f"observed now: {cells}, {count_of(asked['recipes'], 'recipe')}, {count_of(asked['deprecations'], 'deprecation')}, {count_of(asked['probes'], 'probe')}, "
         f"{asked['operators']:,} operators"
     )
     yield ""

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.known import Known
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +61,10 @@ def classes_table(classes: Sequence[SavedClass], stated: StatedClasses, writers:
         title = TITLES[group] + (f": {part}" if part else "")
         counts = f"{len(members)} | {whole} | {refused} | {some} | {len(members) - whole - refused - some}"
         lines.append(f"| {title} | {counts} | {_spans(known, covered)} | {_recipes(members)} |")
-    reasons = [f"- {TITLES[entry.group]} ({len(_spoken(entry, classes))} classes): {entry.because}." for entry in stated.holes]
+    reasons = [
+        f"- {TITLES[entry.group]} ({count_of(len(_spoken(entry, classes)), 'class', 'classes')}): {entry.because}."
+        for entry in stated.holes
+    ]
     return "\n".join([*lines, "", "What is missing, and why (`fixtures/classes.toml`):", "", *reasons])
 
 
@@ -119,5 +123,6 @@ def _named(names: Sequence[str]) -> list[str]:
         space, _, rest = name.partition("::")
         spaces.setdefault(space, []).append(rest)
     return [
-        f"No archive calls {len(rest)} operators of `{space}`: {', '.join(rest)}.\n" for space, rest in sorted(spaces.items())
+        f"No archive calls {count_of(len(rest), 'operator')} of `{space}`: {', '.join(rest)}.\n"
+        for space, rest in sorted(spaces.items())
     ]

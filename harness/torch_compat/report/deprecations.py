@@ -9,6 +9,7 @@ from torch_compat.escapes import escaped_lines
 from torch_compat.judging.timelines import State
 from torch_compat.policy.timeline import TimelineState
 from torch_compat.report.breaks import order
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +51,7 @@ def deprecations_md(rows: Sequence[TimelineRow]) -> str:
     lines = [
         "# State of deprecated features",
         "",
-        f"{len(rows)} deprecations, {len(releases)} releases: {total}.",
+        f"{count_of(len(rows), 'deprecation')}, {count_of(len(releases), 'release')}: {total}.",
         "",
         "```",
         *deprecation_lines(rows),

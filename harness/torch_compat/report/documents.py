@@ -26,6 +26,7 @@ from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.to_md import release_md, releases_md
 from torch_compat.report.to_text import summary_text
 from torch_compat.report.tolerances_md import tolerances_md
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -125,8 +126,8 @@ def _corpus(evidence: Evidence) -> str:
     )
     reading = " and read them" if scope.readers == scope.writers else f"; {len(scope.readers)} read them"
     return (
-        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, wrote archives{reading}.\n"
-        f"They ran {len(corpus.recipes)} recipes and wrote {fixtures} fixtures with expected results (goldens). In {refusals} cases, a release\n"
+        f"{count_of(len(scope.writers), 'release')}, from {scope.writers[0]} to {scope.writers[-1]}, wrote archives{reading}.\n"
+        f"They ran {count_of(len(corpus.recipes), 'recipe')} and wrote {count_of(fixtures, 'fixture')} with expected results (goldens). In {count_of(refusals, 'case')}, a release\n"
         f"could not run the recipe, and the reason is recorded. The families are {families}."
     )
 
@@ -190,7 +191,9 @@ def with_block(text: str, name: str, body: str) -> str:
     result = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
     if len(result) != 1:
         raise UsageError(
-            f"has {len(result)} blocks between {begin} and {_END}, expected one", hint="restore both markers", code="no-block"
+            f"has {count_of(len(result), 'block')} between {begin} and {_END}, expected one",
+            hint="restore both markers",
+            code="no-block",
         )
     return text.replace(result[0], f"{begin}\n{body}\n{_END}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
+from torch_compat.words import count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Explained", "explained"]
 
 HEADINGS = ("What", "Why", "Example", "Reference")
-NEAREST = 3
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,7 @@ def explained(root: Path | None, name: str) -> list[Explained]:
     if not results:
         ids = sorted({entry.id for entry in known})
         candidates = sorted(_operators(policy)) if "::" in name else ids
-        nearest = get_close_matches(name, candidates, n=NEAREST, cutoff=0.5)
-        nearest += [identifier for identifier in ids if name and name.lower() in identifier and identifier not in nearest][
-            : NEAREST - len(nearest)
-        ]
-        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
+        hint = suggest(name, candidates, f"the policy has {count_of(len(ids), 'ID')}; see policies/", cutoff=0.5)
         raise UsageError(f"there is no entry with the ID {name!r}", hint=hint, code="unknown-id")
     for item in results:
         item.says.setdefault("file", _file(root, item))

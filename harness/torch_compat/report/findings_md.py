@@ -12,6 +12,7 @@ from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, breaks, order
 from torch_compat.report.matrix import matrix
 from torch_compat.report.to_text import ASKED, QUESTION, questions
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +84,7 @@ def _asked(report: Report) -> Iterator[str]:
 def _breakages(report: Report) -> Iterator[str]:
     results = [cause for cause in breaks(report) if cause.began and not cause.of_operators and not cause.of_deprecations]
     silent = sum(item.silent for item in results)
-    yield f"{len(results)} causes, {sum(item.count for item in results)} cells; {silent} of the causes change values silently, without a version bump."
+    yield f"{count_of(len(results), 'cause')}, {count_of(sum(item.count for item in results), 'cell')}; {silent} of the causes change values silently, without a version bump."
     yield ""
     results.sort(key=lambda cause: order(cause.begins), reverse=True)
     for release, begun in groupby(results, lambda cause: cause.begins):
@@ -91,9 +92,9 @@ def _breakages(report: Report) -> Iterator[str]:
         quiet = sum(item.silent for item in members)
         yield f"## torch {_plain(release)}"
         yield ""
-        causes = "1 cause starts" if len(members) == 1 else f"{len(members)} causes start"
+        causes = count_of(len(members), "cause starts", "causes start")
         silently = "1 changes" if quiet == 1 else f"{quiet} change"
-        yield f"{causes} with this release, {sum(item.count for item in members)} cells; {silently} values silently."
+        yield f"{causes} with this release, {count_of(sum(item.count for item in members), 'cell')}; {silently} values silently."
         yield ""
         for member in members:
             yield from _break(member)
@@ -106,7 +107,7 @@ def _break(cause: BreakCause) -> Iterator[str]:
     changes = dict.fromkeys(f"{SIDES.get(finding.rule, 'a newer reader')} {_changed(finding)}" for finding in cause.findings)
     yield f"- **What:** {'; '.join(changes)}: {', '.join(cause.merged('families'))}"
     yield f"- **When:** {cause.since}; {_announced(cause)}"
-    yield f"- **Where:** {cause.count} cells, written by {_names(cause.merged('writers'))}, read by {_names(cause.merged('readers'))}"
+    yield f"- **Where:** {count_of(cause.count, 'cell')}, written by {_names(cause.merged('writers'))}, read by {_names(cause.merged('readers'))}"
     options = sorted({finding.options for finding in cause.findings} - {"default"})
     if options:
         yield f"- **Load options:** {'default, ' if any(finding.options == 'default' for finding in cause.findings) else ''}{', '.join(options)}"
@@ -129,7 +130,7 @@ def _operators(report: Report) -> Iterator[str]:
     yield "## Operators that changed without an upgrader"
     yield ""
     yield (
-        f"{sum(item.count for item in results)} operator schemas, {len(results)} causes. According to PyTorch's own compatibility check, "
+        f"{count_of(sum(item.count for item in results), 'operator schema')}, {count_of(len(results), 'cause')}. According to PyTorch's own compatibility check, "
         "programs saved with the schema no longer work with the named release, or an upgrader declares an old schema "
         "that differs from the recorded one. `torch-compat operators diff` lists all changes between any two releases, including "
         "those from before the policy was in force."
@@ -236,7 +237,7 @@ def _matrix(report: Report) -> Iterator[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} to {names[-1]} ({len(names)} releases)"
+    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} to {names[-1]} ({count_of(len(names), 'release')})"
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.judging.operator_check import advice
 from torch_compat.operators.differences import in_words
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,13 +91,13 @@ def _summary(checked: CheckedOperators) -> Iterator[str]:
     }
     old, new = checked.old, checked.new
     texts = ", ".join(f"{count} {what}" for what, count in messages.items())
-    yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
+    yield f"{old.name} ({count_of(len(old.schemas), 'schema')}) to {new.name} ({len(new.schemas)}): {texts}"
     numbers = checked.summary()
     ahead = "forward compatibility not checked (use --forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
     yield f"    broken: {numbers['broken_backward']} backward, {ahead}"
     yield f"    operators: {checked.counts.removed} removed, {checked.counts.changed} changed, {checked.counts.added} added"
     if checked.named:
-        yield f"    {len(checked.named)} unnamed overloads were given a name; archives of the older side do not contain overload names, so this breaks nothing"
+        yield f"    {count_of(len(checked.named), 'unnamed overload was given', 'unnamed overloads were given')} a name; archives of the older side do not contain overload names, so this breaks nothing"
     for module, count in sorted(Counter(module for _, module in checked.aside).items()):
         yield f"    left out, not imported: {count} of {module}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy
@@ -100,14 +101,14 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     steps.append(
         ScheduledStep(
             f"readers accept file format {version}; writers still write {version - 1}", reader.release, reader.day, begin,
-            f"day D, {begin}: a reader up to {window} days older than the writer must load and run its archives",
+            f"day D, {begin}: a reader up to {count_of(window, 'day')} older than the writer must load and run its archives",
             planned=reader.planned,
         )
     )  # fmt: skip
     steps.append(
         ScheduledStep(
             f"writers write file format {version}, in archives that need it", writer.release, writer.day, writers,
-            f"day D+{window}: readers that are {window} days old accept it",
+            f"day D+{window}: readers that are {count_of(window, 'day')} old accept it",
             planned=writer.planned,
         )
     )  # fmt: skip
@@ -168,7 +169,7 @@ def _because(bound: Earliest) -> str:
 
 
 def _count(step: Step) -> str:
-    return f"{step.releases} releases and {step.days} days"
+    return f"{count_of(step.releases, 'release')} and {count_of(step.days, 'day')}"
 
 
 def _do(what: str, kind: str) -> str:

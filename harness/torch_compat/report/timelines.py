@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.timelines import finding_of
 from torch_compat.policy.timeline import TimelineState
 from torch_compat.report.paragraphs import paragraph
+from torch_compat.report.to_text import MEANING
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
+    from torch_compat.judging.findings import Finding
     from torch_compat.judging.judge import Report
     from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy import Waiver
@@ -170,7 +174,7 @@ def earliest_text(bound: Earliest) -> str:
     """The earliest date for something, in words; states if the calendar ends before."""
     nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
     if not bound.release:
-        lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
+        lacks = count_of(bound.missing, "more release")
         return f"not before {bound.not_before}; the release is unknown, because the calendar does not have {lacks}{nightly}"
     planned = ", planned" if bound.planned else ""
     text = f"from {bound.release} ({bound.day}{planned})"
@@ -215,12 +219,23 @@ def _due(row: TimelineRow) -> Iterator[tuple[dt.date, str, str, str]]:
 
 
 def print_deprecations(
-    rows: Sequence[TimelineRow], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
+    rows: Sequence[TimelineRow],
+    report: Report,
+    due: Sequence[dict[str, Any]],
+    console: Console,
+    *,
+    full: bool,
+    days: int | None = None,
 ) -> None:
-    """Print deprecations: violated ones with all violations, the others in one line each; what falls due; what is waived."""
+    """Print deprecations: violated ones with all violations, the others in one line each; what falls due; what is waived.
+
+    Parameters:
+        days: if given, print only what falls due within these days, and violations that are not waived.
+    """
     waived = {finding.id for finding in report.findings if finding.waiver}
+    shown = rows if days is None else [row for row in rows if row.verdict is TimelineState.BROKEN and not _is_waived(row, waived)]
     for verdict in (TimelineState.BROKEN, TimelineState.CANNOT_TELL, TimelineState.KEPT, TimelineState.NO_PROMISE):
-        chosen = [row for row in rows if row.verdict is verdict]
+        chosen = [row for row in shown if row.verdict is verdict]
         if not chosen:
             continue
         console.print(Text(f"{TITLES[verdict]}: {len(chosen)}", style=STYLES[verdict]))
@@ -228,12 +243,20 @@ def print_deprecations(
             _print_row(row, console, waived, full=full)
         console.print()
     if due:
-        console.print(Text("Due next", style="bold"))
+        title = "Due next" if days is None else f"Due within {count_of(days, 'day')} of {report.as_of}"
+        console.print(Text(title, style="bold"))
         for item in due:
             where = f" in {item['release']}" if item["release"] else ""
             paragraph(console, f"  {item['day']}  {item['id']}: {item['what']}{where}")
         console.print()
-    others = [finding for finding in report.findings if finding.rule not in {"deprecations-timeline", "deprecations-overdue"}]
+    elif days is not None:
+        paragraph(console, f"Nothing falls due within {count_of(days, 'day')} of {report.as_of}")
+        console.print()
+    others = [
+        finding
+        for finding in report.findings
+        if finding.rule not in {"deprecations-timeline", "deprecations-overdue"} and (days is None or _fails(finding))
+    ]
     if others:
         console.print(Text("Other findings", style="bold"))
         for other in others:
@@ -243,9 +266,21 @@ def print_deprecations(
     for what, why, count in report.not_checked:
         paragraph(console, f"could not be checked: {count} × {why}  [{what}]", "yellow")
     counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in TimelineState}
-    totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    console.print(Text(f"{len(rows)} deprecations: {totals}; as of {report.as_of}; evidence {report.evidence[:12]}"))
-    console.print(Text(f"exit status {report.exit_status}"))
+    accepted = sum(row.verdict is TimelineState.BROKEN and _is_waived(row, waived) for row in rows)
+    notes = {TimelineState.BROKEN: f" ({accepted} waived)" if accepted else ""}
+    totals = ", ".join(f"{count} {verdict}{notes.get(verdict, '')}" for verdict, count in counts.items() if count)
+    console.print(Text(f"{count_of(len(rows), 'deprecation')}: {totals}; as of {report.as_of}; evidence {report.evidence[:12]}"))
+    meaning, style = MEANING[report.exit_status]
+    console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
+
+
+def _is_waived(row: TimelineRow, waived: set[str]) -> bool:
+    """Whether a waiver covers every promise that a deprecation breaks."""
+    return all(finding_of(row.history.deprecation.id, breach) in waived for breach in row.snapshot.breaches if breach.promised)
+
+
+def _fails(finding: Finding) -> bool:
+    return finding.verdict is Verdict.FAIL
 
 
 def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bool) -> None:

@@ -18,6 +18,7 @@ from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
 from torch_compat.report.paragraphs import paragraph, print_table
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,16 +148,16 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
     text = f"Observed now: {', '.join(shown)}{more}." if now else "Observed now: nothing; recorded evidence only."
     if recorded:
         newest, oldest = (choose(recorded, key=lambda item: item.age_days) for choose in (min, max))
-        days = f"{newest.age_days} to {oldest.age_days}" if newest.age_days != oldest.age_days else f"{oldest.age_days}"
-        text += (
-            f" Only recorded: {len(recorded)} reader{'s' * (len(recorded) != 1)}, last observed {days} days before {report.as_of}"
-        )
+        days = f"{newest.age_days} to " if newest.age_days != oldest.age_days else ""
+        days += count_of(oldest.age_days, "day")
+        text += f" Only recorded: {count_of(len(recorded), 'reader')}, last observed {days} before {report.as_of}"
         text += f" (oldest: {oldest.reader})." if newest.age_days != oldest.age_days else "."
     paragraph(console, text, "bold" if now else "yellow")
     if full:
         for source in recorded:
             console.print(
-                Text(f"  {source.reader}: observed {source.observed}, {source.age_days} days before", style="dim"), soft_wrap=True
+                Text(f"  {source.reader}: observed {source.observed}, {count_of(source.age_days, 'day')} before", style="dim"),
+                soft_wrap=True,
             )
     console.print()
 
@@ -167,7 +168,7 @@ def _questions(report: Report, console: Console) -> None:
     if not rows:
         return
     total = sum(sum(counts.values()) for counts in report.questions.values())
-    console.print(Text(f"Were the values correct? {total} checks, {QUESTION}", style="bold"))
+    console.print(Text(f"Were the values correct? {count_of(total, 'check')}, {QUESTION}", style="bold"))
     print_table(console, rows, keys=1)
     console.print()
 
@@ -206,7 +207,7 @@ def _title(report: Report) -> str:
     readers = {reader for _, reader, _, _ in report.outcomes if not is_reference(reader)}
     also = " and the reference reader" if any(is_reference(reader) for _, reader, _, _ in report.outcomes) else ""
     return (
-        f"Cells for {len(writers)} writers and {len(readers)} readers{also} with default options, "
+        f"Cells for {count_of(len(writers), 'writer')} and {count_of(len(readers), 'reader')}{also} with default options, "
         "by age of the reader relative to the writer"
     )
 
@@ -237,7 +238,7 @@ def _section(console: Console, title: str, value: list[BreakCause], style: str, 
     console.print()
     console.print(
         Text(
-            f"{title} ({len(value)} {'cause' if len(value) == 1 else 'causes'}, {sum(item.count for item in value)} in all), newest first",
+            f"{title} ({count_of(len(value), 'cause')}, {sum(item.count for item in value)} in all), newest first",
             style=style,
         )
     )
@@ -267,7 +268,7 @@ def _continuing(console: Console, value: list[Finding]) -> None:
     if value:
         waivers = len({finding.waiver for finding in value})
         console.print()
-        text = f"Continues: {sum(finding.count for finding in value)} cells of {waivers} waivers, with the same cause and the same difference"
+        text = f"Continues: {count_of(sum(finding.count for finding in value), 'cell')} of {count_of(waivers, 'waiver')}, with the same cause and the same difference"
         console.print(Text(text, style="bold"))
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.judging.operator_changes import NOT_RECORDED
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -62,7 +63,7 @@ def _in_time(policy: Policy, rule: RuleEntry, entry: Format, written: dt.date, *
         return Judgement(rule.id, Verdict.PASS, entry.label)
     if not promised:
         return Judgement(rule.id, Verdict.NO_PROMISE, entry.label)
-    days = "1 day" if missing == 1 else f"{missing} days"
+    days = count_of(missing, "day")
     text = f"{entry.label}: readers support it from {learned}, but writers already write it from {written}, {days} too early"
     return Judgement(rule.id, Verdict.FAIL, entry.label, Cause("too early", entry.label, text))
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.judging.operator_changes import NOT_RECORDED, operator_changes, unknown_operators
 from torch_compat.policy.operator_waivers import wrong
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,5 +63,9 @@ def _gap(evidence: Evidence, release: str) -> tuple[Verdict, str, str]:
     if count == 0:
         return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or no promise applied at that time"
     if count != stated:
-        return Verdict.FAIL, "inexact", f"declares {stated} operators, but {count} are unknown"
+        return (
+            Verdict.FAIL,
+            "inexact",
+            f"declares {count_of(stated, 'operator')}, but {count} {'is' if count == 1 else 'are'} unknown",
+        )
     return Verdict.PASS, "", ""

@@ -21,6 +21,7 @@ from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
             if what == "not produced" and left > FEW:
-                text = f"{release.name}: {left} of {len(asked)} recipes were not run; {_session(release)}"
+                text = f"{release.name}: {left} of {count_of(len(asked), 'recipe was not run', 'recipes were not run')}; {_session(release)}"
                 cause = Cause(what, release.name, text)
             yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, subject, cause)
     names = {recipe.name for recipe in evidence.corpus.recipes}

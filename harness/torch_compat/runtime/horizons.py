@@ -16,7 +16,7 @@ from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, stated
 from torch_compat.runtime.registry import NEWEST
 
-__all__ = ["Horizon", "horizon"]
+__all__ = ["Horizon", "horizon", "known_horizon"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -88,3 +88,17 @@ def horizon(name: str = "reference") -> Horizon:
     if result is None:
         raise UsageError(f"expected a release (1.5.1) or a date (2020-06-24), found {asked!r}")
     return Horizon(f"reference@{asked}", result)
+
+
+def known_horizon(name: str) -> Horizon:
+    """The horizon that a person names: its release is in the calendar, or is a development version.
+
+    :func:`horizon` also takes versions that the packaged calendar does not list, such as those of another tree.
+
+    Raises:
+        UsageError: the name is not a horizon, or there is no such release; the error names the nearest ones.
+    """
+    result = horizon(name)
+    if result.day is not None or result.release == NEWEST or result.release.prerelease:
+        return result
+    return horizon(f"reference@{_calendar().resolve(result.name.removeprefix('reference@')).version}")

@@ -31,8 +31,8 @@ DEEPEST = 200
 STANDARD_INPUT = "-"
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
 HINT = (
-    "write a list of the positional arguments; null, booleans, integers, strings and lists are passed as is, a tensor is "
-    '{"tensor": {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}}'
+    "write a JSON list of the positional arguments, such as [1, 2.5]; null, booleans, integers, strings and lists are passed as is, "
+    'a tensor is {"tensor": {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}}'
 )
 
 
@@ -78,6 +78,9 @@ def _text_of(given: str) -> tuple[str, str]:
     try:
         data = sys.stdin.buffer.read() if given == STANDARD_INPUT else Path(given).read_bytes()
         return name, data.decode("utf-8")
+    except FileNotFoundError as error:
+        message = f"--args {name!r} is neither a JSON list, which begins with a bracket, nor an existing file"
+        raise UsageError(message, hint=HINT, code="arguments") from error
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror or error}", where=name, hint=HINT, code="arguments") from error
     except UnicodeDecodeError as error:

@@ -20,12 +20,21 @@ __all__ = ["Created", "create", "refuse_id", "unfinished_lines"]
 
 
 class Created(NamedTuple):
-    """The written files, and the commands to run next."""
+    """The written files, and the commands to run next.
+
+    Attributes:
+        kind: the kind of the entry, such as ``rule``.
+        name: its id.
+        paths: the new files.
+        commands: the commands to run after the placeholders are replaced.
+        changed: files that existed before, and now contain the entry.
+    """
 
     kind: str
     name: str
     paths: tuple[Path, ...]
     commands: tuple[str, ...]
+    changed: tuple[Path, ...] = ()
 
 
 def create(place: Root, texts: dict[Path, str]) -> None:

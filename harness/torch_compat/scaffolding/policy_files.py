@@ -123,7 +123,7 @@ def new_deprecation(place: Root, name: str, kind: str) -> Created:
         UsageError: the name cannot be used, or the kind has no example.
         WriteError: they cannot be written.
     """
-    policy = place.policy()
+    policy = place.policy(counted=False, drafts=True)
     refuse_id(name, "deprecation")
     probe = re.sub(r"[.-]", "_", name)
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
@@ -146,7 +146,7 @@ def new_rule(place: Root, name: str) -> Created:
         UsageError: the name cannot be used, or the tree has no code.
         WriteError: they cannot be written.
     """
-    policy = place.policy()
+    policy = place.policy(counted=False, drafts=True)
     refuse_id(name, "rule")
     folder = place.inside("harness/torch_compat/rules")
     if not folder.is_dir():
@@ -163,7 +163,7 @@ def new_rule(place: Root, name: str) -> Created:
         create(place, {path: _RULE.format(mark=UNFINISHED)})
         text = read_whole(promises, MOST_OF_A_PROGRAM).decode("utf-8")
         put(promises, _with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
-    return Created("rule", name, (path, promises), (f"torch-compat explain {name}", "torch-compat judge"))
+    return Created("rule", name, (path,), (f"torch-compat explain {name}", "torch-compat judge"), (promises,))
 
 
 def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
@@ -176,7 +176,7 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
         UsageError: the name cannot be used, or a finding does not exist.
         WriteError: it cannot be written.
     """
-    policy = place.policy()
+    policy = place.policy() if ids else place.policy(counted=False, drafts=True)  # only findings are judged
     refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():

@@ -122,7 +122,7 @@ def new_recipe(place: Root, name: str, family: Family) -> tuple[Created, str]:
         CorpusError: the pins of fixtures cannot be read.
         WriteError: it cannot be written.
     """
-    policy = place.policy()
+    policy = place.policy(counted=False, drafts=True)
     _refuse_name(name, place.inside("fixtures/recipes"))
     path = place.inside(f"fixtures/recipes/{name}.py")
     since = _earliest(policy, family)

@@ -116,7 +116,7 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
         UsageError: the release has no such operator, or an upgrader for it cannot be written in TorchScript.
         WriteError: its files cannot be written.
     """
-    policy = place.policy()
+    policy = place.policy(counted=False, drafts=True)
     known = next((upgrader for upgrader in policy.upgraders if upgrader.operator == operator and upgrader.since is None), None)
     if known is not None:
         return known, []
@@ -127,7 +127,7 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
         text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
         put(table, text.rstrip("\n") + "\n" + begun.table, encoding="utf-8")
     created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in begun.files)]
-    return next(upgrader for upgrader in place.policy().upgraders if upgrader.id == begun.id), created
+    return next(upgrader for upgrader in place.policy(counted=False, drafts=True).upgraders if upgrader.id == begun.id), created
 
 
 def _begun(place: Root, policy: Policy, operator: str) -> _Begun:

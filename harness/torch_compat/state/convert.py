@@ -27,6 +27,7 @@ from torch_compat.pickles import (
 from torch_compat.state.numpy_dtypes import numpy_dtype
 from torch_compat.state.tensors import Tensors
 from torch_compat.state.values import TypedStorage, TypedTensor
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,7 +234,7 @@ class Converter:
         order: Literal["F", "C"] = "F" if value.fortran else "C"
         if value.dtype is not None and value.dtype.code in {"O", "O8"}:
             if value.data.__class__ is not list or len(value.data) != count:
-                raise Corrupt(f"does not contain the {count} objects that it declares", where=where, code="bad-array")
+                raise Corrupt(f"does not contain the {count_of(count, 'object')} that it declares", where=where, code="bad-array")
             objects = np.empty(count, object)
 
             def fill() -> None:
@@ -250,7 +251,7 @@ class Converter:
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
         if len(data) != count * dtype.itemsize:
-            message = f"has {len(data)} bytes; {count} elements of {dtype} need {count * dtype.itemsize}"
+            message = f"has {count_of(len(data), 'byte')}; {count_of(count, 'element')} of {dtype} need {count * dtype.itemsize}"
             raise Corrupt(message, where=where, code="bad-array")
         array = view(bytes(data), dtype, value.shape, order=order, where=where)
         _check_texts(array, where)
@@ -266,7 +267,9 @@ class Converter:
             return value
         if len(data) != dtype.itemsize:
             where = f"{self.storages.archive.path}, NumPy scalar"
-            raise Corrupt(f"has {len(data)} bytes; an element of {dtype} needs {dtype.itemsize}", where=where, code="bad-array")
+            raise Corrupt(
+                f"has {count_of(len(data), 'byte')}; an element of {dtype} needs {dtype.itemsize}", where=where, code="bad-array"
+            )
         result = view(bytes(data), dtype, ())
         _check_texts(result, f"{self.storages.archive.path}, NumPy scalar")
         return result[()]

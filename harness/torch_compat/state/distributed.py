@@ -22,6 +22,7 @@ from torch_compat.formats.distributed import METADATA, entry_archive, read_metad
 from torch_compat.state.convert import Converter
 from torch_compat.state.damage import refuse_damage
 from torch_compat.state.storages import UINT8, Storages
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive.base import Raw
@@ -122,7 +123,7 @@ class _Reader:
     def _assembled(self, entry: CheckpointEntry, parts: list[Any]) -> Array:
         """Assemble a tensor from its parts; nothing is allocated before the parts have been checked."""
         if self.mmap:
-            message = f"{shown(entry.name)} is stored in {len(parts)} parts and cannot be mapped as one array"
+            message = f"{shown(entry.name)} is stored in {count_of(len(parts), 'part')} and cannot be mapped as one array"
             raise Unsupported(message, where=self.folder, hint="remove mmap=True", code="not-mappable")
         for shard, part in zip(entry.shards, parts, strict=True):
             self._check(entry, shard, part)

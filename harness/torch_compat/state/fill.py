@@ -34,6 +34,7 @@ from torch_compat.errors import Corrupt, UsageError
 from torch_compat.state.damage import refuse_damage
 from torch_compat.state.dtypes import array_dtype, is_raw
 from torch_compat.state.load import objects_of
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Member
@@ -209,7 +210,7 @@ def _interrupted(archive: ZipArchive, record: StorageRecord, member: Member, sou
 def _check_place(archive: ZipArchive, record: StorageRecord, member: Member) -> None:
     where = f"{archive.path}, storage {record.key!r}"
     if member.size != record.nbytes or member.method:
-        message = f"has a record of {member.size} bytes, expected {record.nbytes}"
+        message = f"has a record of {count_of(member.size, 'byte')}, expected {record.nbytes}"
         raise Corrupt(message, where=where, code="size-disagrees")
     if record.calculated_offset is None:
         raise Corrupt(f"has no calculated offset: {record.why}", where=where, code="no-offset")
@@ -260,7 +261,9 @@ def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
         message = f"was given a value of type {type(given).__name__}; expected bytes or an array"
         raise UsageError(message, where=where, code="wrong-data") from error
     if len(data) != item.nbytes:
-        raise UsageError(f"was given {len(data)} bytes; expected exactly {item.nbytes}", where=where, code="wrong-size")
+        raise UsageError(
+            f"was given {count_of(len(data), 'byte')}; expected exactly {item.nbytes}", where=where, code="wrong-size"
+        )
     return data
 
 

@@ -12,6 +12,7 @@ from torch_compat.arrays import elements
 from torch_compat.errors import Corrupt, Unsupported
 from torch_compat.state.dtypes import array_dtype
 from torch_compat.values.dtypes import ELEMENT_SIZES
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive
@@ -76,7 +77,7 @@ class Storages:
         if result is None:
             result = self._bytes[root.key] = self._read(root)
         if len(result) != root.nbytes:
-            message = f"has {len(result)} bytes, but the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
+            message = f"has {count_of(len(result), 'byte')}, but the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
             raise Corrupt(message, where=self.where(root.key), code="size-disagrees")
         if storage is root:
             return result

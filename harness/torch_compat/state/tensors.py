@@ -25,6 +25,7 @@ from torch_compat.state.values import (
     SubclassTensor,
 )
 from torch_compat.values.dtypes import DTYPES, ELEMENT_SIZES, PACKED
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,9 +104,7 @@ class Tensors:
             raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
         if tensor.numel and not tensor.fits:
             first, end = tensor.span
-            message = (
-                f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs bytes {first} to {end}"
-            )
+            message = f"has {count_of(storage.nbytes, 'byte')}; a tensor of {tensor.dtype} {_short(tensor.shape)} needs bytes {first} to {end}"
             raise Corrupt(message, where=self.storages.where(storage.key), code="outside-storage")
 
     def _view(
@@ -163,7 +162,7 @@ class Tensors:
         if len(quantizer) == 3 and {type(quantizer[1]), type(quantizer[2])} <= {int, float}:
             return QuantizedTensor(tensor.dtype, tensor.shape, numbers, scheme, quantizer[1], quantizer[2])
         if len(quantizer) != 4:
-            message = f"is viewed by a quantized tensor with {len(quantizer)} parameters; expected 3 (numbers) or 4"
+            message = f"is viewed by a quantized tensor with {count_of(len(quantizer), 'parameter')}; expected 3 (numbers) or 4"
             raise Corrupt(message, where=self.storages.where(storage.key), code="bad-tensor")
         scales, zero_points = (self._channels(storage, item) for item in quantizer[1:3])
         if isinstance(quantizer[2], Tensor) and quantizer[2].dtype.startswith(
@@ -192,7 +191,7 @@ class Tensors:
             message = f"is viewed by a part of a {tensor.dtype} tensor, whose elements are not whole bytes"
             raise Unsupported(message, where=self.storages.where(storage.key), code="packed-view")
         if length > storage.nbytes:
-            message = f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs {length}"
+            message = f"has {count_of(storage.nbytes, 'byte')}; a tensor of {tensor.dtype} {_short(tensor.shape)} needs {length}"
             raise Corrupt(message, where=self.storages.where(storage.key), code="outside-storage")
         return self.storages.bytes_of(storage)[:length]
 
@@ -249,7 +248,10 @@ class Tensors:
             return NestedTensor(tensor.dtype, (Absent(tensor.dtype, (), None, numbers["sizes"].why),))
         sizes, strides, offsets = (numbers[name].tolist() for name in ("sizes", "strides", "offsets"))
         if not len(sizes) == len(strides) == len(offsets):
-            raise self._bad(tensor, f"with {len(sizes)} tensors, {len(strides)} stride lists and {len(offsets)} offsets")
+            raise self._bad(
+                tensor,
+                f"with {count_of(len(sizes), 'tensor')}, {count_of(len(strides), 'stride list')} and {count_of(len(offsets), 'offset')}",
+            )
         results = []
         for shape, steps, offset in zip(sizes, strides, offsets, strict=True):
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):

@@ -22,6 +22,7 @@ from torch_compat.errors import CorpusError
 from torch_compat.values.dtypes import DTYPES
 from torch_compat.values.form import kind_of, number
 from torch_compat.values.normalise import brief
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -435,7 +436,7 @@ def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     result = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
     if result.nbytes != len(data):
         raise CorpusError(
-            f"a tensor of {dtype} has {len(data)} bytes, expected a multiple of {result.itemsize}", code="bad-tensor"
+            f"a tensor of {dtype} has {count_of(len(data), 'byte')}, expected a multiple of {result.itemsize}", code="bad-tensor"
         )
     return (result.astype("<u4") << np.uint32(16)).view("<f4") if dtype == "bfloat16" else result
 

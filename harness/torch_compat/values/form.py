@@ -62,6 +62,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.values.dtypes import ELEMENT_SIZES
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -340,9 +341,11 @@ def _tensor(body: Any, where: str, _: int) -> None:
         for index, number in enumerate(numbers):
             _size(number, f"{where}.{name}[{index}]")
     if len(shape) > MOST_DIMENSIONS:  # their product could take forever
-        raise ValueError(f"{where} has {len(shape)} dimensions, expected at most {MOST_DIMENSIONS}")
+        raise ValueError(f"{where} has {count_of(len(shape), 'dimension')}, expected at most {MOST_DIMENSIONS}")
     if len(strides) != len(shape):
-        raise ValueError(f"{where} has {len(strides)} strides for {len(shape)} dimensions, expected one for each")
+        raise ValueError(
+            f"{where} has {count_of(len(strides), 'stride')} for {count_of(len(shape), 'dimension')}, expected one for each"
+        )
     for name in ("offset", "storage"):
         _size(body.get(name, 0), f"{where}.{name}")
     if body.get("requires_grad", False).__class__ is not bool or body.get("class", "").__class__ is not str:

@@ -67,7 +67,7 @@ def test_what_a_person_wrote_stands_under_its_item() -> None:
 def test_what_a_person_wrote_of_something_that_is_gone_is_an_error() -> None:
     with pytest.raises(UsageError, match=r"waiver:b is no longer listed in 2\.14\.1") as caught:
         noted(report(ITEM), Hand("", {"waiver:b": "text"}), "notes.toml")
-    assert (caught.value.hint, caught.value.where) == ("nearest: waiver:a", "notes.toml")
+    assert (caught.value.hint, caught.value.where) == ("did you mean waiver:a?", "notes.toml")
 
 
 @pytest.mark.parametrize(("data", "message"), [

@@ -25,6 +25,7 @@ from torch_compat.corpus.recorded.shared_texts import text_id
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import is_plain, read_whole
 from torch_compat.releases.labels import Labels
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +77,7 @@ def read_file(path: Path, room: int) -> RecordedFile:
             raise CorpusError(f"has unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line")
         grammar, parse = known
         if not grammar.fits(len(fields)):
-            what = f"is not a complete entry: has {len(fields)} fields, expected {grammar.text} with tabs between"
+            what = f"is not a complete entry: has {count_of(len(fields), 'field')}, expected {grammar.text} with tabs between"
             raise CorpusError(what, where=f"{path}:{number}", code="bad-line")
         with at_line(path, number):
             parse(file, number, *fields)

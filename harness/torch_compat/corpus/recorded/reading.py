@@ -215,7 +215,7 @@ class _Together:
                 self._put(file, number, fixtures, place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
-                f"{lacks.count} of its cells and answers refer to records that no readable file contains, such as {lacks.first}",
+                f"{lacks.count} of its cells and answers {'refers' if lacks.count == 1 else 'refer'} to records that no readable file contains, such as {lacks.first}",
                 where=str(file.path),
                 hint="restore the missing or damaged files from version control",
                 code="incomplete",

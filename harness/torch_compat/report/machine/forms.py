@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from torch_compat.escapes import escaped
 from torch_compat.report.machine.entries import ERROR, WARNING
 from torch_compat.report.release.to_md import plain
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ def _cases(run: CommandReport, rule: str, entries: list[FindingEntry]) -> Iterat
         known = [_case_line(entry) for entry in result if entry.level not in {ERROR, WARNING}]
         inner = ""
         if failed:
-            inner = f"<failure message={_quoted(f'{len(failed)} findings')}>{escape(_body(failed))}</failure>"
+            inner = f"<failure message={_quoted(count_of(len(failed), 'finding'))}>{escape(_body(failed))}</failure>"
         elif rule in run.unasked:
             inner = f"<skipped message={_quoted(run.unasked[rule])}/>"
         elif unknown:

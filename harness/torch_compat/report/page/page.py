@@ -26,6 +26,7 @@ from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
 from torch_compat.report.to_text import MEANING
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -331,7 +332,7 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
     )
     yield tag(
         "p",
-        f"{len(rows)} deprecations: {', '.join(f'{count} {name}' for name, count in _verdicts(rows))}.",
+        f"{count_of(len(rows), 'deprecation')}: {', '.join(f'{count} {name}' for name, count in _verdicts(rows))}.",
         id="deprecation-counts",
     )
     axis = rows[0].history.axis
@@ -415,7 +416,7 @@ def _causes(report: Report, places: Places) -> Iterator[Node]:
     for release in sorted(counts, key=lambda name: order(name or SYNTHETIC), reverse=True):
         message = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts[release].items()))
         listed.append(tag("li", tag("a", release or "with no release", href=files[release]), f": {message}"))
-    yield tag("p", f"{len(report.findings)} findings, by the release in which they first appear.")
+    yield tag("p", f"{count_of(len(report.findings), 'finding')}, by the release in which they first appear.")
     yield tag("ul", *listed, class_="items")
 
 

@@ -18,6 +18,7 @@ from torch_compat.report.release.items import FactRecord, Section, Shown, Span, 
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -467,7 +468,7 @@ def _place(note: _Note) -> tuple[bool, bool, int, str]:
 def _counted(value: _Found, since: str, release: str) -> str:
     messages = []
     if value.newer:
-        messages.append(f"{value.newer} cells of {release}")
+        messages.append(f"{count_of(value.newer, 'cell')} of {release}")
     if value.older:
-        messages.append(f"{value.older} cells of {since} with newer archives")
-    return ", ".join(messages) or f"{len(value.archives)} recipes"
+        messages.append(f"{count_of(value.older, 'cell')} of {since} with newer archives")
+    return ", ".join(messages) or count_of(len(value.archives), "recipe")

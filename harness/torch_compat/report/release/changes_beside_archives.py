@@ -14,6 +14,7 @@ from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import FactRecord, Section, Span
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,7 +102,7 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
             title=waiver.title if waiver else group[0][1],
             source="operators",
             span=span,
-            says=f"{len(operators)} operators changed between {span.after} and {span.by}",
+            says=f"{count_of(len(operators), 'operator')} changed between {span.after} and {span.by}",
             operators=operators,
             why=" ".join(waiver.reason.split()) if waiver else "",
             findings=tuple(sorted(identifier.id for identifier in mine)),

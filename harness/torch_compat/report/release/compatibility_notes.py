@@ -14,7 +14,6 @@ Only people change that file. An item that the release no longer has is an error
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.errors import UsageError
@@ -23,6 +22,7 @@ from torch_compat.releases.data import parsed
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.to_md import in_code, plain
 from torch_compat.report.release.words import COMPLETE, counted, notes_of_report, state
+from torch_compat.words import count_of, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -75,7 +75,7 @@ def read_hand(data: bytes, where: str) -> Hand:
     """
     hint = "write [[item]] tables with id and text, and an introduction if there is one"
     if len(data) > LARGEST:
-        raise UsageError(f"has {len(data)} bytes, expected at most {LARGEST}", where=where, code="notes")
+        raise UsageError(f"has {count_of(len(data), 'byte')}, expected at most {LARGEST}", where=where, code="notes")
     try:
         table = parsed(data.decode("utf-8"), where)
     except UnicodeDecodeError as error:
@@ -107,8 +107,7 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
     ids = [item.id for item in report.items]
     for name in hand.items:
         if name not in ids:
-            nearest = get_close_matches(name, ids, n=1)
-            hint = f"nearest: {nearest[0]}" if nearest else f"remove it, or look for it: torch-compat report {report.release}"
+            hint = suggest(name, ids, f"remove it, or look for it: torch-compat report {report.release}")
             raise UsageError(
                 f"{escaped(name)} is no longer listed in {report.release}: no evidence supports it anymore",
                 where=where,
@@ -130,7 +129,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
     done = 0
     yield f"# Compatibility of torch {report.release}"
     yield ""
-    yield f"Compared with {report.since}, using {report.compared} archives that were tested with both releases."
+    yield f"Compared with {report.since}, using {count_of(report.compared, 'archive that was tested', 'archives that were tested')} with both releases."
     if hand.introduction:
         yield ""
         yield hand.introduction.strip()

@@ -16,6 +16,7 @@ from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.to_md import in_code, plain
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +99,7 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
         PolicyError: it is not TOML; with the line.
     """
     if len(data) > LARGEST:
-        raise UsageError(f"has {len(data)} bytes, expected at most {LARGEST}", where=where, code="published")
+        raise UsageError(f"has {count_of(len(data), 'byte')}, expected at most {LARGEST}", where=where, code="published")
     try:
         table = parsed(data.decode("utf-8"), where)
     except UnicodeDecodeError as error:

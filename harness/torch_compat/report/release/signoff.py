@@ -19,6 +19,7 @@ from torch_compat.escapes import escaped
 from torch_compat.judging.judgement import Verdict
 from torch_compat.places import inside, read_whole
 from torch_compat.releases.release import Release
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +97,11 @@ def blockers(report: Report, value: ReleaseReport) -> list[Blocker]:
         if not asked.explained and not any(asked.why.startswith(why) for why in known)
     ]
     held += [
-        Blocker("modelled", f"modelled:{verdict}", f"{count} judgments ({verdict}) are based only on the reference reader")
+        Blocker(
+            "modelled",
+            f"modelled:{verdict}",
+            f"{count_of(count, 'judgment')} ({verdict}) {'is' if count == 1 else 'are'} based only on the reference reader",
+        )
         for verdict, count in report.modelled.items()
         if count
     ]

@@ -9,6 +9,7 @@ from rich.text import Text
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.words import COMPLETE, TITLES, counted, facts, head, notes_of_report
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +59,12 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
     else:
         console.print(Text(COMPLETE, style="dim"))
     if report.open:
-        _print(console, f"{len(report.open)} items are not explained: torch-compat judge --full", "bold red", 0)
+        _print(
+            console,
+            f"{count_of(len(report.open), 'item is not explained', 'items are not explained')}: torch-compat judge --full",
+            "bold red",
+            0,
+        )
 
 
 def _print(console: Console, text: str, style: str, indent: int, *, whole: bool = False) -> None:

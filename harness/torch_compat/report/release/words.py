@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.report.release.items import Section
+from torch_compat.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +30,8 @@ COMPLETE: Final = "All records that this report needs are available."
 
 def head(report: ReleaseReport) -> str:
     """The description of the comparison."""
-    items = f"{len(report.items)} item{'' if len(report.items) == 1 else 's'}"
-    return f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {report.compared} archives tested with both"
+    items = count_of(len(report.items), "item")
+    return f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {count_of(report.compared, 'archive')} tested with both"
 
 
 def counted(report: ReleaseReport, item: ReleaseItem) -> str:
@@ -45,7 +46,7 @@ def counted(report: ReleaseReport, item: ReleaseItem) -> str:
 
 
 def _some(count: int, what: str, of: str = "") -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}{of}" if count else ""
+    return f"{count_of(count, what)}{of}" if count else ""
 
 
 def state(item: ReleaseItem) -> str:
@@ -93,7 +94,7 @@ def notes_of_report(report: ReleaseReport) -> Iterator[str]:
     running = [item for item in report.running if not item.overdue]
     late = [item for item in report.running if item.overdue]
     if running:
-        yield f"{len(running)} deprecations are under way: torch-compat deprecations --as-of {report.release}"
+        yield f"{count_of(len(running), 'deprecation is under way', 'deprecations are under way')}: torch-compat deprecations --as-of {report.release}"
     if late:
         yield f"{len(late)} of them should have ended: {', '.join(item.id for item in late)}"
     for pair in report.operators:
@@ -102,4 +103,4 @@ def notes_of_report(report: ReleaseReport) -> Iterator[str]:
             if pair.broken is None
             else f"{pair.broken} break ({pair.upgraded} with an upgrader, {pair.waived} waived)"
         )
-        yield f"operators, {pair.older} to {pair.newer}: {pair.lost} schemas removed or changed; {broken}"
+        yield f"operators, {pair.older} to {pair.newer}: {count_of(pair.lost, 'schema')} removed or changed; {broken}"
