@@ -32,12 +32,6 @@ LONGEST_KEPT = 1 << 16  # characters of source, so that a thousand cached texts 
 COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
-OPTIONAL = "Optional["
-OPTIONAL_LITERAL = re.compile(r"(?:annotate\(|: )Optional\[(List|Dict)\[[\w., \[\]]*?\]\](?:, | = )(?:\[|\{\})")
-"""A list display or comprehension, or an empty dict, whose type is optional."""
-FUNCTION = re.compile(r"^(?= *def )", re.MULTILINE)
-RETURNS_OPTIONAL = re.compile(r"-> Optional\[(List|Dict)\[[\w., \[\]]*\]\]:$", re.MULTILINE)
-RETURNED = {"List": re.compile(r"^ +return \[", re.MULTILINE), "Dict": re.compile(r"^ +return \{\}$", re.MULTILINE)}
 CONSTANT = "whole-constant"  # not a sign itself; it triggers the search for two signs
 NAMED_ALIKE = "named-alike"  # not a sign itself; it triggers the search for one sign
 OUTSIDE = "outside-folder"
@@ -245,8 +239,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("none-listed")
     if COMPLEX.search(source.code):
         signs.add("complex-constant")
-    if OPTIONAL in source.code:
-        signs |= _optional_literals(source.code)
+    signs.update(f"optional-literal:{kind}" for kind in source.optional_literals)
     if WITH.search(source.code):
         signs.add("statement-with")
     if source.empty_tuple:
@@ -260,16 +253,6 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     if may_differ(source.code) and with_unlike_branches(text):
         signs.add(UNLIKE)
     return tuple(sorted(signs)), source.shapes
-
-
-def _optional_literals(code: str) -> set[str]:
-    """Signs of lists and empty dicts that get an optional type from an annotation, or from the result of their function."""
-    signs = {f"optional-literal:{kind.lower()}" for kind in OPTIONAL_LITERAL.findall(code)}
-    for function in FUNCTION.split(code):
-        result = RETURNS_OPTIONAL.search(function)
-        if result is not None and RETURNED[result[1]].search(function, result.end()):
-            signs.add("optional-literal:dict" if result[1] == "Dict" else "optional-literal:returned-list")
-    return signs
 
 
 def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], value: dict[str, str]) -> None:

@@ -86,6 +86,8 @@ class Scanned(NamedTuple):
         empty_tuple: a type is a tuple without elements.
         ill_formed: a string has an escape that releases cannot parse.
         sorts_texts: a list that is declared as a list of texts is sorted.
+        optional_literals: which literals get an optional type: ``list``, ``dict`` (an empty one), or ``returned-list``, the result of a
+            function.
     """
 
     shapes: frozenset[CallShape]
@@ -94,6 +96,7 @@ class Scanned(NamedTuple):
     ill_formed: bool
     empty_tuple: bool
     sorts_texts: bool
+    optional_literals: frozenset[str] = frozenset()
 
 
 class Outline(NamedTuple):
@@ -154,6 +157,12 @@ TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 FARTHEST = 1000  # characters of a line that are inspected before a word
 ILL_FORMED = re.compile(r"""\A["'][^\\]*+(?:\\(?:[abfntv\\"']|[0-3][0-7]{2})[^\\]*+)*+\\""")
 """A string with an escape other than those of the lexer of TorchScript, which takes any other backslash for three octal digits up to 377."""
+OPTIONAL_TYPE = "Optional["
+OPTIONAL_LITERAL = re.compile(r"(?:annotate\(|: )Optional\[(List|Dict)\[[\w., \[\]]*?\]\](?:, | = )(?:\[|\{\})")
+"""A list display or comprehension, or an empty dict, whose type is optional."""
+BEFORE_FUNCTION = re.compile(r"^(?= *def )", re.MULTILINE)
+RETURNS_OPTIONAL = re.compile(r"-> Optional\[(List|Dict)\[[\w., \[\]]*\]\]:$", re.MULTILINE)
+RETURNED = {"List": re.compile(r"^ +return \[", re.MULTILINE), "Dict": re.compile(r"^ +return \{\}$", re.MULTILINE)}
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 TEXTS = "List[str]"
 OUTERMOST = re.compile(r"^(?=class |def )", re.MULTILINE)
@@ -393,7 +402,18 @@ def scan(source: str) -> Scanned:
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(ILL_FORMED.search(text) for text in TEXT.findall(source))
-    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code))
+    optional: frozenset[str] = _optional_literals(code) if OPTIONAL_TYPE in code else frozenset()
+    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code), optional)
+
+
+def _optional_literals(code: str) -> frozenset[str]:
+    """The kinds of literals that get an optional type from an annotation, or from the result of their function."""
+    kinds = {kind.lower() for kind in OPTIONAL_LITERAL.findall(code)}
+    for function in BEFORE_FUNCTION.split(code):
+        result = RETURNS_OPTIONAL.search(function)
+        if result is not None and RETURNED[result[1]].search(function, result.end()):
+            kinds.add("dict" if result[1] == "Dict" else "returned-list")
+    return frozenset(kinds)
 
 
 def _sorts_texts(code: str) -> bool:
