@@ -26,6 +26,7 @@ VERSION = "2.13.0"
 # Excluded overloads, by pattern of the full name; the first match applies.
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
+    r"quantized::.*|aten::quantized_\w+\..*": "quantized tensors and packed parameters, which no call from outside has; tests/runtime/operators/test_quantized_networks.py has the results of the releases",
     r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, whatever the arguments",
     r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
     r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
