@@ -22,6 +22,7 @@ from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
+MATRIX = 2
 KEPT = Release("1.7.0")
 """The first release that keeps the memory format of pictures when it quantizes numbers or computes the numbers of quantized integers."""
 
@@ -261,8 +262,16 @@ def dequantized(value: OpaqueTensor) -> Tensor:
     whole = elements.astype(np.int64) - zero
     with np.errstate(all="ignore"):
         if "axis" in parts:
-            return Tensor((whole * np.asarray(scale, np.float64)).astype(np.float32))
-        return Tensor(whole.astype(np.float32) * np.asarray(scale, np.float32))
+            numbers = (whole * np.asarray(scale, np.float64)).astype(np.float32)
+        else:
+            numbers = whole.astype(np.float32) * np.asarray(scale, np.float32)
+    if (
+        elements.ndim > MATRIX and not elements.flags.c_contiguous
+    ):  # the strides of dimensions with one element are those of the release
+        lasting = np.moveaxis(np.empty((elements.shape[0], *elements.shape[2:], elements.shape[1]), np.float32), -1, 1)
+        lasting[...] = numbers
+        return Tensor(lasting)
+    return Tensor(numbers)
 
 
 @operator("aten::dequantize", of="any", gradient=False)
