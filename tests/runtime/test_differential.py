@@ -53,7 +53,8 @@ def test_what_is_left_out_is_there(schemas: list[dict[str, Any]]) -> None:
     """A reason that no overload has any more is to be struck out."""
     names = [full_name(schema) for schema in schemas]
     assert [pattern for pattern in EXCLUDED if not any(re.fullmatch(pattern, name) for name in names)] == []
-    assert len([schema for schema in schemas if exclusion(schema)]) < len(schemas) // 8
+    others = [schema for schema in schemas if not schema["name"].startswith("quantized::")]  # those are all left out
+    assert len([schema for schema in others if exclusion(schema)]) < len(others) // 8
 
 
 def test_every_operator_is_asked_for(schemas: list[dict[str, Any]]) -> None:

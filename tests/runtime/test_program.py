@@ -348,12 +348,23 @@ def test_what_looks_into_an_object_of_torch_classes_is_not_supported() -> None:
     result = load(
         packed_program(
             "  def forward(self: __torch__.packed_parameters.Model) -> Tensor:\n"
-            "    weight, bias, = (self.linear).unpack()\n    return weight\n"
+            "    weight, bias, = (self.linear).weights()\n    return weight\n"
         ),
         "reference",
     )
     with pytest.raises(Unsupported, match=r"no support for class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
         result()
+
+
+def test_a_program_reads_the_weight_of_a_packed_layer() -> None:
+    result = load(
+        packed_program(
+            "  def forward(self: __torch__.packed_parameters.Model) -> int:\n"
+            "    weight, bias, = (self.linear).unpack()\n    return torch.dim(weight)\n"
+        ),
+        "reference",
+    )
+    assert result() == 2
 
 
 def test_an_object_of_torch_classes_that_a_program_gives_is_not_shown(tmp_path: Path) -> None:
@@ -364,5 +375,7 @@ def test_an_object_of_torch_classes_that_a_program_gives_is_not_shown(tmp_path: 
             "    return self.linear\n"
         )
     )
-    with pytest.raises(Unsupported, match="cannot show a value of CustomObject"):
+    with pytest.raises(
+        Unsupported, match=r"cannot show a value of class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"
+    ):
         perform(path, "torchscript", [{"method": "forward", "args": []}], "reference@1.6.0")

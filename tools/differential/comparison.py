@@ -26,6 +26,7 @@ VERSION = "2.13.0"
 # Excluded overloads, by pattern of the full name; the first match applies.
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "needs quantized tensors, which a generated call cannot pass; tests/runtime/operators/test_quantized.py has the results of the releases",
+    r"quantized::.*|aten::quantized_\w+\..*": "needs quantized tensors and packed parameters, which a generated call cannot pass; tests/runtime/operators/test_quantized_networks.py has the results of the releases",
     r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, regardless of the arguments",
     r"aten::sparse_coo_tensor\..*": "returns a sparse tensor, which the tool cannot compare; programs of the corpus convert it to a dense tensor",
     r"aten::stft\.center": "requires the name of a padding mode, which is not generated",

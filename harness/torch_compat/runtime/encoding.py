@@ -23,7 +23,7 @@ from torch_compat.runtime.python_methods import call_python, state_shown
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, offset_of, owner, strides_of
-from torch_compat.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.runtime.values import Budget, CustomObject, Device, EnumMember, NamedTupleValue, ScriptObject
 from torch_compat.values.form import DEEPEST, LARGEST, number, unwrapped
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class Encoder:
             return {"object": {"type": value.qualified_name, "state": state}}
         if kind is OpaqueTensor:
             return self._opaque(value)
-        raise Unsupported(f"the reference reader cannot show a value of {kind.__name__}", code="value")
+        named = f"class {value.name}" if isinstance(value, CustomObject) else kind.__name__
+        raise Unsupported(f"the reference reader cannot show a value of {named}", code="value")
 
     def tensor(self, value: Tensor) -> dict[str, Any]:
         """Convert a tensor to the neutral form."""
@@ -147,7 +148,10 @@ class Encoder:
             return {"object": {"type": value.layout, "state": {"dict": shown}}}
         if "elements" not in parts:
             raise Unsupported(f"the reference reader cannot print a value of dtype torch.{value.dtype.name}", code="value")
-        state: list[Any] = [["int_repr", self.tensor(Tensor(parts["elements"].copy()))], ["qscheme", f"torch.{parts['scheme']}"]]
+        state: list[Any] = [
+            ["int_repr", self.tensor(Tensor(parts["elements"].copy(order="K")))],
+            ["qscheme", f"torch.{parts['scheme']}"],
+        ]
         if "axis" in parts:
             state += [[name, self.tensor(Tensor(parts[name].array))] for name in ("scales", "zero_points")]
             state.append(["axis", parts["axis"]])

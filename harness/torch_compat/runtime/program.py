@@ -19,7 +19,7 @@ from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
 from torch_compat.releases.release import Release
-from torch_compat.runtime import dtypes, hash_order, opaque, registry, upgraders
+from torch_compat.runtime import dtypes, hash_order, opaque, packed, registry, upgraders
 from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.json_integers import INT64, json_integer
@@ -29,11 +29,10 @@ from torch_compat.runtime.language.quick import QUICK
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.language.unused import Callees
-from torch_compat.runtime.limits import Limits
 from torch_compat.runtime.signed_bytes import signed_bytes
 from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
-from torch_compat.runtime.values import CustomObject, Device, NamedTupleValue, ScriptObject, Steps, text_in
+from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
 from torch_compat.torchscript.parser import memory_needed
 from torch_compat.values.dtypes import CAFFE2
 
@@ -316,7 +315,7 @@ class Program:
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
         if name.startswith(CLASS_PREFIX):
-            return CustomObject(name, self.path)
+            return packed.made(name, lambda: state, self.path)
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
             raise Refused(f"names {name}, which is not a class in the source", where=self.path, code="source")
@@ -431,7 +430,8 @@ class Program:
         if not target.module.startswith("__torch__"):
             raise Refused(f"names {target.path}, which is not a class in the program", where=self.path, code="pickle")
         if target.path.startswith(CLASS_PREFIX):
-            return CustomObject(target.path, self.path)
+            product = self._tensors[id(value)] = packed.made(target.path, lambda: self._value(value.state, folder), self.path)
+            return product
         info = self.info(target.path)
         if info is None:
             self.reference(target.path)  # raises the error that says why

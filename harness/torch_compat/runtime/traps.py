@@ -59,7 +59,7 @@ def _zero(at: int, name: str, *, least: int = 0) -> Callable[[tuple[Any, ...], d
 def _stride_of_window(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether a stride is zero; without a stride, the window is the stride."""
     stride = _given(args, keywords, 2, "stride")
-    return bool(args) and args[0].array.ndim > 1 and _is_zero(stride or _given(args, keywords, 1, "kernel_size"))
+    return bool(args) and len(args[0].shape) > 1 and _is_zero(stride or _given(args, keywords, 1, "kernel_size"))
 
 
 def _integers_by_zero(args: tuple[Any, ...], keywords: dict[str, Any], *, scalar: bool) -> bool:
@@ -74,7 +74,7 @@ def _integers_by_zero(args: tuple[Any, ...], keywords: dict[str, Any], *, scalar
 def _factor(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether the square of the factor is zero in 64 bits."""
     factor = _given(args, keywords, 1, "upscale_factor")
-    return bool(args) and args[0].array.ndim > 2 and factor.__class__ is int and factor * factor % (1 << 64) == 0
+    return bool(args) and len(args[0].shape) > 2 and factor.__class__ is int and factor * factor % (1 << 64) == 0
 
 
 def _overflowing_factor(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
@@ -82,11 +82,11 @@ def _overflowing_factor(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool
 
 
 def _no_pixels(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
-    return bool(args) and args[0].array.ndim > 2 and 0 in args[0].array.shape[-3:]
+    return bool(args) and len(args[0].shape) > 2 and 0 in args[0].shape[-3:]
 
 
 def _no_channels(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
-    return bool(args) and args[0].array.ndim > 2 and 0 in args[0].array.shape[:2]
+    return bool(args) and len(args[0].shape) > 2 and 0 in args[0].shape[:2]
 
 
 def _trap(operators: str, releases: str, applies: Callable[[tuple[Any, ...], dict[str, Any]], bool]) -> _Trap:

@@ -9,7 +9,10 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised, Unsupported
-from torch_compat.runtime.tensor import Tensor
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import DTYPES
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 
 TIES = np.array([0.5, 1.5, 2.5, -0.5, -1.5], np.float32)
 ODD = np.array([np.inf, -np.inf, np.nan, 3e9, -3e9], np.float32)
@@ -211,3 +214,37 @@ def test_no_operator_of_numbers_fails_of_a_quantized_tensor(body: str) -> None:
     with pytest.raises(Unsupported, match=r"does not support|does not take") as raised:
         run(source, np.ones((2, 2), np.float32), "2.15.0")
     assert "fails in" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("horizon", "found"),
+    [
+        ("1.5.1", [[-98, -98, -96, -96, -94, -94, -92, -92, -90, -90], [-88, -88, -86, -86, -84, -84, -82, -82, -80, -80]]),
+        ("2.15.0", [[-98, -98, -96, -96, -94, -94, -92, -91, -90, -89], [-88, -88, -87, -86, -85, -84, -82, -82, -80, -80]]),
+    ],
+)
+def test_ties_of_channels_are_divided_by_the_scale_up_to_1_5(horizon: str, found: list[list[int]]) -> None:
+    scale = np.float32(0.08934503357651719)
+    x = ((np.arange(20, dtype=np.float32) - np.float32(10.5)) * scale).reshape(2, 10)
+    call = resolve("aten::quantize_per_channel", Release(horizon))
+    result = call(Tensor(x), Tensor(np.full(2, scale)), Tensor(np.full(2, -88)), 0, QINT8)
+    assert result.parts["elements"].tolist() == found
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "2.15.0"])
+def test_numbers_of_channels_are_multiplied_in_float64(horizon: str) -> None:
+    """The releases give these numbers; the products in float32 are larger."""
+    parts = {
+        "elements": np.array([[9, 13, 18]], np.int8), "scheme": "per_channel_affine", "scales": Tensor(np.array([0.1])),
+        "zero_points": Tensor(np.array([0])), "axis": 0,
+    }  # fmt: skip
+    value = OpaqueTensor("torch.strided", DTYPES["qint8"], (1, 3), parts)
+    result = resolve("aten::dequantize", Release(horizon))(value).array
+    assert result.tolist() == [[0.8999999761581421, 1.2999999523162842, 1.7999999523162842]]
+
+
+def test_parts_of_a_quantized_tensor() -> None:
+    value = resolve("aten::quantize_per_tensor")(Tensor(np.arange(4, dtype=np.float32)), 1.0, 3, QUINT8)
+    parts = resolve("aten::chunk")(value, 2)
+    assert [part.parts["elements"].tolist() for part in parts] == [[3, 4], [5, 6]]
+    assert [part.parts["zero_point"] for part in parts] == [3, 3]

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.libraries import libraries
 from torch_compat.runtime.opaque import ELEMENTS, STRIDED
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, WORDS, Array, cast, fail, words
+from torch_compat.runtime.operators._memory_formats import CONTIGUOUS, format_of
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
+
+MATRIX = 2
+KEPT = Release("1.7.0")
+"""The first release that keeps the memory format of pictures when it quantizes numbers or computes the numbers of quantized integers."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,22 @@ def scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
         return np.rint(number(zero) + scaled) if together else number(zero) + np.rint(scaled)
 
 
+LANES = 8
+
+
+def _divided(array: Array, scale: Any, zero: Any) -> Array:
+    """Divide numbers by the scale and add the zero point, in float32."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.float32(zero) + array / np.asarray(scale, np.float32))
+
+
+def _fused(array: Array, scale: Any, zero: Any) -> Array:
+    """Scale numbers, add the zero point with one rounding in float32, and round to integers."""
+    with np.errstate(all="ignore"):
+        inverse = np.float32(1) / np.asarray(scale, np.float32)
+        return np.rint((array.astype(np.float64) * inverse + zero).astype(np.float32))
+
+
 def _integers(numbers: Array, elements: np.dtype[Any], manner: _Manner) -> Array:
     """Convert whole numbers to an integer dtype; numbers out of range become the nearest bound."""
     least, most = (int(bound) for bound in (np.iinfo(elements).min, np.iinfo(elements).max))
@@ -73,7 +96,17 @@ def _per_tensor(since: str, manner: _Manner) -> None:
             raise fail(manner.zero_above.format(zero_point))
         if zero_point < np.iinfo(elements).min:
             raise fail(manner.zero_below.format(zero_point))
-        result = _integers(scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
+        array = self.array if libraries.release >= KEPT else np.ascontiguousarray(self.array)
+        if manner.together and elements.itemsize == 1:
+            numbers = _fused(array, scale, zero_point)
+            if since == "1.0.0":  # what remains after whole vectors is divided
+                last = numbers.reshape(-1)[array.size // LANES * LANES :]
+                last[...] = np.rint(_divided(array.reshape(-1)[array.size // LANES * LANES :], scale, zero_point))
+        elif manner.together and libraries.release < KEPT:
+            numbers = np.rint(_divided(array, scale, zero_point))
+        else:
+            numbers = scaled(array, scale, zero_point, together=manner.together)
+        result = _integers(numbers, elements, manner)
         return OpaqueTensor(
             STRIDED,
             kind,
@@ -158,6 +191,8 @@ def _per_channel(since: str, *, together: bool) -> None:
         with np.errstate(all="ignore"):
             scaled, offset = self.array * inverse, zeros.reshape(along).astype(np.float32)
             numbers = np.rint(offset + scaled) if together else offset + np.rint(scaled)
+            if together and since == WHOLE_ZEROS:
+                numbers = np.rint(offset + self.array / precise.astype(np.float32).reshape(along))
         result = _integers(numbers, elements, MANNER_1_5)
         if elements.itemsize == 1:
             result[np.isnan(numbers)] = 0
@@ -202,12 +237,19 @@ WHOLE = frozenset({"q_scale", "q_zero_point"})
 """The properties of a tensor that is quantized per tensor."""
 
 
-def _dequantized(value: OpaqueTensor) -> Tensor:
+def _ordered(elements: Array) -> Array:
+    """The same integers, row-major unless the channels are last, which only newer releases keep."""
+    keeps = libraries.release >= KEPT and format_of(elements) != CONTIGUOUS
+    return elements if keeps else np.ascontiguousarray(elements)
+
+
+def dequantized(value: OpaqueTensor) -> Tensor:
+    """The numbers that quantized integers represent, in the same memory order."""
     parts = value.parts
     scale: Any
     zero: Any
     elements, scale, zero = (
-        np.ascontiguousarray(parts["elements"]).reshape(value.shape),
+        _ordered(parts["elements"]).reshape(value.shape),
         parts.get("scale"),
         parts.get("zero_point"),
     )
@@ -217,20 +259,31 @@ def _dequantized(value: OpaqueTensor) -> Tensor:
         along = [1] * elements.ndim
         along[parts["axis"]] = -1
         scale, zero = (parts[name].array.reshape(along) for name in ("scales", "zero_points"))
+    whole = elements.astype(np.int64) - zero
     with np.errstate(all="ignore"):
-        return Tensor((elements.astype(np.int64) - zero).astype(np.float32) * np.asarray(scale, np.float32))
+        if "axis" in parts:
+            numbers = (whole * np.asarray(scale, np.float64)).astype(np.float32)
+        else:
+            numbers = whole.astype(np.float32) * np.asarray(scale, np.float32)
+    if (
+        elements.ndim > MATRIX and not elements.flags.c_contiguous
+    ):  # the strides of dimensions with one element are those of the release
+        lasting = np.moveaxis(np.empty((elements.shape[0], *elements.shape[2:], elements.shape[1]), np.float32), -1, 1)
+        lasting[...] = numbers
+        return Tensor(lasting)
+    return Tensor(numbers)
 
 
 @operator("aten::dequantize", of="any", gradient=False)
 def dequantize(self: Any) -> Tensor:
     """The numbers that quantized integers represent."""
-    return _dequantized(_quantized("dequantize.self", self, notice="RuntimeError"))
+    return dequantized(_quantized("dequantize.self", self, notice="RuntimeError"))
 
 
 @operator("aten::dequantize", of="any", since="1.9.0", gradient=False)
 def dequantize_1_9(self: Any) -> Tensor:
     """As of 1.9 tensors that are not quantized are accepted and converted to float32."""
-    return Tensor(cast(self.array, FLOAT32)) if self.__class__ is Tensor else _dequantized(_quantized("dequantize.self", self))
+    return Tensor(cast(self.array, FLOAT32)) if self.__class__ is Tensor else dequantized(_quantized("dequantize.self", self))
 
 
 def _property(name: str, part: str) -> None:
@@ -242,7 +295,7 @@ def _part(name: str, part: str, notice: str) -> Any:
     def found(self: Any) -> Any:
         """A part of a quantized tensor."""
         value = _quantized(name, self, notice=notice).parts[part]
-        return Tensor(value.copy()) if isinstance(value, np.ndarray) else value
+        return Tensor(value.copy(order="K")) if isinstance(value, np.ndarray) else value
 
     return found
 
@@ -264,8 +317,23 @@ def _of_elements(name: str) -> None:
 
 
 for _name in ("view", "transpose", "select", "slice", "narrow", "clone", "reshape", "permute", "unsqueeze", "squeeze", "contiguous", "flatten",
-              "detach", "expand", "max", "min"):  # fmt: skip
+              "detach", "expand", "max", "min", "channel_shuffle", "repeat"):  # fmt: skip
     _of_elements(_name)
+
+
+def _parts_of_elements(name: str) -> None:
+    @operator(f"aten::{name}", of="opaque", gradient=False)
+    def call(self: OpaqueTensor, *args: Any, **keywords: Any) -> list[OpaqueTensor]:
+        """Parts of the integers of a tensor quantized per tensor, with its scale and zero point."""
+        parts = self.parts
+        if "elements" not in parts or "axis" in parts or parts["elements"].shape != self.shape:
+            raise Unsupported(f"the reference reader does not support aten::{name} for this kind of tensor", code="operator")
+        results = resolve(f"aten::{name}")(Tensor(parts["elements"]), *args, **keywords)
+        return [OpaqueTensor(STRIDED, self.dtype, item.shape, {**parts, "elements": item.array}) for item in results]
+
+
+for _name in ("chunk", "split", "split_with_sizes", "unbind"):
+    _parts_of_elements(_name)
 
 
 @operator("aten::relu", of="opaque", gradient=False)
@@ -288,7 +356,7 @@ def _compared(name: str) -> None:
         """Compare the numbers that the integers represent."""
         if other.__class__ is not OpaqueTensor or any("zero_point" not in operand.parts for operand in (self, other)):
             raise Unsupported(f"the reference reader does not support aten::{name} for these kinds of tensors", code="operator")
-        return resolve(f"aten::{name}")(_dequantized(self), _dequantized(other))  # type: ignore[no-any-return]
+        return resolve(f"aten::{name}")(dequantized(self), dequantized(other))  # type: ignore[no-any-return]
 
 
 _compared("eq")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 State = tuple[Array, ...]
-Gates = tuple[Array, Array, Array | None, Array | None]
+Gates = tuple[Any, Any, Array | None, Array | None]
 LSTM = 2  # a mode of oneDNN
 MATRIX = 2  # dimensions
 BIAS_AT_ONCE, BY_ONEDNN = Release("1.12.0"), Release("2.0.0")
@@ -42,12 +42,15 @@ def _tanh(x: Array) -> Array:
     return double_tanh(x) if x.dtype == FLOAT64 else np.asarray(np.tanh(x.astype(FLOAT64)).astype(x.dtype))
 
 
-def _affine(x: Array, w: Array, b: Array | None, *, apart: bool = False) -> Array:
+def _affine(x: Array, w: Any, b: Array | None, *, apart: bool = False) -> Array:
     """The product with a transposed weight, plus a bias.
 
     Parameters:
+        w: the weight, or a function that multiplies with it and adds its bias, for weights that are not arrays.
         apart: whether the product is rounded before the bias is added, even if it is a single one.
     """
+    if w.__class__ is not np.ndarray:
+        return np.asarray(w(x))
     value = accumulated(x, w.T)
     if b is None:
         return value.astype(x.dtype)
@@ -98,7 +101,7 @@ def _weights(
     return (results[0], results[1], results[2] if has_biases else None, results[3] if has_biases else None), projection
 
 
-def _run(
+def run(
     step: Any, inputs: list[Array], state: State, w: Gates, projection: Array | None, *, back: bool
 ) -> tuple[list[Array], State]:
     """Run one layer in one direction over steps, given the products with its inputs; later steps may have fewer rows."""
@@ -114,7 +117,7 @@ def _run(
     return outputs, whole
 
 
-def _inputs(steps: list[Array], w: Gates, *, batches: bool, apart: bool) -> list[Array]:
+def inputs_of(steps: list[Array], w: Gates, *, batches: bool, apart: bool) -> list[Array]:
     """The products of a layer's weight with the inputs of all steps, which are one matrix unless they are ``batches``."""
     if batches:
         return list(_affine(np.stack(steps).swapaxes(0, 1).copy().swapaxes(0, 1), w[0], w[2], apart=True))
@@ -150,8 +153,8 @@ def _layers(
             place = layer * directions + direction
             w, projection = _weights(params, has_biases, projected, place, width, prepare)
             apart = padded and (libraries.release < BIAS_AT_ONCE or (batches and not layer))
-            inputs = _inputs(steps, w, batches=batches and not layer and libraries.release >= UNFOLDED, apart=apart)
-            outputs, last = _run(step, inputs, tuple(state[place] for state in states), w, projection, back=direction == 1)
+            inputs = inputs_of(steps, w, batches=batches and not layer and libraries.release >= UNFOLDED, apart=apart)
+            outputs, last = run(step, inputs, tuple(state[place] for state in states), w, projection, back=direction == 1)
             results.append(outputs)
             for whole, item in zip(final, last, strict=True):
                 whole.append(item)
@@ -187,7 +190,7 @@ def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
     raise fail(f"mat1 and mat2 shapes cannot be multiplied ({hidden.shape[-2]}x{hidden.shape[-1]} and {width}x{gates})")
 
 
-def _check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: bool) -> None:
+def check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: bool) -> None:
     """Check the sizes of the inputs of a cell.
 
     Parameters:
@@ -275,7 +278,7 @@ def _network(kind: str) -> None:
         x = input.array
         hidden = of(hx)
         _check(kind, x, [w_ih], hidden)
-        _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=_rows)
+        check_cell(kind, x, hidden, w_hh.array.shape[1], rows=_rows)
         prepare = _precision(kind, x, padded=False)
         gates: Any = tuple(None if tensor is None else prepare(tensor.array) for tensor in (w_ih, w_hh, b_ih, b_hh))
         inputs = _affine(prepare(x), gates[0], gates[2])
@@ -317,8 +320,8 @@ def mkldnn_rnn_layer(
     biases = (exact(weight2.array), exact(weight3.array)) if has_biases else (None, None)
     gates: Gates = (exact(weight0.array), exact(weight1.array), *biases)
     looped(len(x))
-    inputs = _inputs(list(exact(x)), gates, batches=False, apart=False)
-    outputs, state = _run(_lstm_step, inputs, (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
+    inputs = inputs_of(list(exact(x)), gates, batches=False, apart=False)
+    outputs, state = run(_lstm_step, inputs, (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
     last = (Tensor(item[np.newaxis].astype(x.dtype)) for item in state)
     return Tensor(np.stack(outputs).astype(x.dtype)), *last, Tensor(np.empty(0, np.uint8))
 
