@@ -32,6 +32,7 @@ LONGEST_KEPT = 1 << 16  # characters of source, so that a thousand cached texts 
 COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
+QUANTIZED = "torch._utils._rebuild_qtensor"
 CONSTANT = "whole-constant"  # not a sign itself; it triggers the search for two signs
 NAMED_ALIKE = "named-alike"  # not a sign itself; it triggers the search for one sign
 OUTSIDE = "outside-folder"
@@ -240,6 +241,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     if COMPLEX.search(source.code):
         signs.add("complex-constant")
     signs.update(f"optional-literal:{kind}" for kind in source.optional_literals)
+    signs.update(f"packed-as-tensor:{use}" for use in source.packed)
     if WITH.search(source.code):
         signs.add("statement-with")
     if source.empty_tuple:
@@ -284,6 +286,10 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], value: dict[str,
         if facts.family not in NAMING_PYTHON and any(global_.path.startswith(CLASS_PREFIX) for global_ in unpickled.globals):
             for sign in _of_custom(unpickled.value):
                 value.setdefault(sign, record)
+        if any(function == QUANTIZED for function, _ in unpickled.arities) and any(
+            map(_has_listed_scales, parts(unpickled.value))
+        ):
+            value.setdefault("scales-as-list", record)
         if facts.family in CALLING:
             called: set[str] = set()
             for function, count in unpickled.arities:
@@ -302,6 +308,11 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], value: dict[str,
                             value.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             value.setdefault("sparse:coalesced", record)
+
+
+def _has_listed_scales(value: Any) -> bool:
+    quantizer = value.quantizer if value.__class__ is Tensor else None
+    return quantizer is not None and len(quantizer) > 1 and quantizer[1].__class__ is list
 
 
 def _of_custom(value: Any) -> Iterator[str]:

@@ -57,6 +57,9 @@ consists of signs, which are properties of an archive, or of an operation on it:
     changed-name-with-dot              an exported program of 2.1 mutates a buffer with a dot in its name
     optional-literal:list              TorchScript source gives a list an optional type, as annotate(Optional[List[int]], [1]); dict: an empty
                                        dict; returned-list: a function whose result is optional returns a list
+    packed-as-tensor:attribute         a class in TorchScript source keeps packed parameters in an attribute declared as a tensor; item: a list of
+                                       tensors has them
+    scales-as-list                     a tensor quantized per channel has its scales in a list
     complex-constant                   TorchScript source has a complex number
     statement-with                     TorchScript source has a ``with`` statement
     none-listed                        TorchScript source has a list of tensors with a None that is not declared optional
@@ -94,7 +97,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-escape", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "optional-literal", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "bytecode-type", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-escape", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "optional-literal", "own-name", "packed-as-tensor", "packed-transposed", "protocol", "range-from", "record", "result", "scales-as-list", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "unlike-branches", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

@@ -86,6 +86,7 @@ class Scanned(NamedTuple):
         empty_tuple: a type is a tuple without elements.
         ill_formed: a string has an escape that releases cannot parse.
         sorts_texts: a list that is declared as a list of texts is sorted.
+        packed: how packed parameters are used as tensors, as up to 1.5: ``attribute``, or ``item`` of a list.
         optional_literals: which literals get an optional type: ``list``, ``dict`` (an empty one), or ``returned-list``, the result of a
             function.
     """
@@ -97,6 +98,7 @@ class Scanned(NamedTuple):
     empty_tuple: bool
     sorts_texts: bool
     optional_literals: frozenset[str] = frozenset()
+    packed: frozenset[str] = frozenset()
 
 
 class Outline(NamedTuple):
@@ -163,6 +165,9 @@ OPTIONAL_LITERAL = re.compile(r"(?:annotate\(|: )Optional\[(List|Dict)\[[\w., \[
 BEFORE_FUNCTION = re.compile(r"^(?= *def )", re.MULTILINE)
 RETURNS_OPTIONAL = re.compile(r"-> Optional\[(List|Dict)\[[\w., \[\]]*\]\]:$", re.MULTILINE)
 RETURNED = {"List": re.compile(r"^ +return \[", re.MULTILINE), "Dict": re.compile(r"^ +return \{\}$", re.MULTILINE)}
+PREPACKED = "ops.quantized.linear_prepack("
+PACKED_ATTRIBUTE = re.compile(r"^class PackedParameter\(Module\):\n(?:  (?!def )[^\n]*\n)*?  param : Tensor$", re.MULTILINE)
+PACKED_ITEM = re.compile(r"(_\d+) = ops\.quantized\.linear_prepack\([^\n]*\)\n +_\d+ = torch\.append\(\w+, \1\)$", re.MULTILINE)
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 TEXTS = "List[str]"
 OUTERMOST = re.compile(r"^(?=class |def )", re.MULTILINE)
@@ -403,7 +408,17 @@ def scan(source: str) -> Scanned:
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(ILL_FORMED.search(text) for text in TEXT.findall(source))
     optional: frozenset[str] = _optional_literals(code) if OPTIONAL_TYPE in code else frozenset()
-    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code), optional)
+    packed: frozenset[str] = _packed(code) if PREPACKED in code else frozenset()
+    return Scanned(
+        called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code), optional, packed
+    )
+
+
+def _packed(code: str) -> frozenset[str]:
+    """How packed parameters are used as tensors."""
+    return frozenset(
+        use for use, pattern in (("attribute", PACKED_ATTRIBUTE), ("item", PACKED_ITEM)) if pattern.search(code) is not None
+    )
 
 
 def _optional_literals(code: str) -> frozenset[str]:
