@@ -101,6 +101,12 @@ def test_weights_that_releases_refuse(name: str, state: Any) -> None:
         made(name, lambda: state, "a.pt")
 
 
+def test_a_scale_beyond_float32_is_infinite() -> None:
+    layer = made(LINEAR, lambda: (quantized(5, 9, dtype="qint8", scale=1e300, zero=0), None), "a.pt")
+    assert isinstance(layer, PackedLinear)
+    assert np.isinf(layer.scales).all()
+
+
 def test_the_state_of_any_other_class_is_not_looked_at() -> None:
     assert made(f"{PREFIX}xnnpack.LinearOpContext", lambda: 1 / 0, "a.pt").__class__ is CustomObject
 

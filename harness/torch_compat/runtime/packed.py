@@ -41,6 +41,7 @@ def is_quantized(value: Any, *dtypes: str) -> bool:
     return "axis" in parts or (parts["zero_point"].__class__ is int and abs(parts["zero_point"]) <= LARGEST_ZERO)
 
 
+@np.errstate(over="ignore")  # a scale beyond float32 becomes infinite, as in C++
 def channels_of(weight: OpaqueTensor, axis: int) -> tuple[Array, Array]:
     """The scales (float32) and zero points (int64) of a weight: without dimensions, or one for each channel along an axis.
 
