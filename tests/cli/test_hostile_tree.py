@@ -262,7 +262,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "huge strides": ({"golden": {"value": tensor(strides=[1 << 40])}}, "extends to element 1099511627776 of its storage"),
     "a huge shape": ({"golden": {"value": tensor(shape=[1 << 62, 4], strides=[0, 0])}}, "has 8 bytes, expected"),
-    "strides that lack one": ({"golden": {"value": tensor(shape=[1, 2])}}, "has 1 strides for 2 dimensions"),
+    "strides that lack one": ({"golden": {"value": tensor(shape=[1, 2])}}, "has 1 stride for 2 dimensions"),
     "bytes that lack some": ({"golden": {"value": tensor(shape=[3])}}, "has 8 bytes, expected 12 for float32 of shape [3]"),
     "bytes that are none": ({"golden": {"value": tensor(bytes="!!")}}, "tensor.bytes is not base64"),
     "bytes of a list": ({"golden": {"value": tensor(bytes=[1])}}, "tensor.bytes is list, expected a string"),

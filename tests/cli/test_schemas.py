@@ -388,7 +388,7 @@ def test_operators_history(run: Run) -> None:
     assert "reference" not in document
     status, document = run("operators history", "aten::gelu", "--reference")
     assert status == 0
-    assert len(document["reference"][0]["versions"]) > 1
+    assert max(len(row["versions"]) for row in document["reference"]) > 1
     assert document["kernels"]
     assert document["declared"]
     assert document["tags"]

@@ -219,7 +219,7 @@ def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     result = read_recorded(tmp_path).unreadable
     assert "unknown result 'splendid'" in result["torch-1.5.1.txt"]
     assert (
-        "1 of its cells and answers refer to records that no readable file contains, such as the text"
+        "1 of its cells and answers refers to records that no readable file contains, such as the text"
         in result["torch-2.13.0.txt"]
     )
 
@@ -431,7 +431,7 @@ def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: 
             assert f"torch-{newer}.txt" in {path.name, *result.unreadable}
     for name, why in result.unreadable.items():
         assert str(tmp_path / name) in why
-        assert name == path.name or "refer to records that no readable file contains" in why
+        assert name == path.name or "to records that no readable file contains" in why
     if release != BASE[-1]:
         assert f"torch-{BASE[-1]}.txt" in result.unreadable
 
@@ -479,7 +479,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id does not match the digest of its contents"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id does not match the digest of its contents"),
     "a probe of another reader": ("probe", 1, "torch-1.6.0", "is for 'torch-1.6.0', a reader that no earlier line declares"),
-    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that no readable file contains, such as the answer 000000000000"),
+    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "to records that no readable file contains, such as the answer 000000000000"),
     "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
     "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
     "probes in another order": ("probe", 2, f"two:1:{ANSWER} one:1:{ANSWER}", "in the wrong order"),
@@ -506,8 +506,8 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "cells without an outcome": ("read", 3, "default 1.5.0", "contains the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "contains the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "contains the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
-    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that no readable file contains, such as the outcome 0"),
-    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that no readable file contains, such as torch-1.5.0/nothing"),
+    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "to records that no readable file contains, such as the outcome 0"),
+    "a recipe that nobody wrote": ("read", 2, "nothing", "to records that no readable file contains, such as torch-1.5.0/nothing"),
     "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
     "no subject": ("wrote", 1, "add:", "expected RECIPE:SUBJECT"),
     "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),
@@ -541,7 +541,7 @@ def test_a_line_that_is_not_right_is_refused_with_file_and_line(case: str, tmp_p
     assert time.process_time() - started < 20
     assert message in why
     assert len(why) < 2000
-    if not any(name in why for name in ("refer to records", "was recorded by a different")):
+    if not any(name in why for name in ("to records that no readable", "was recorded by a different")):
         assert why.startswith(f"{path}:{index + 1}: ")
 
 

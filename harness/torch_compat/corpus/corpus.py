@@ -142,7 +142,7 @@ class Corpus:
     def _instead_of(self, name: str) -> str:
         """Return what to do about an unknown fixture: its recipe may not have been run."""
         release, slash, recipe = name.partition("/")
-        if slash and is_plain(recipe) and (self.folder / "recipes" / f"{recipe}.py").is_file():
+        if slash and is_plain(recipe) and inside(self.folder, f"recipes/{recipe}.py").is_file():
             return f"the release has not run the recipe: torch-compat produce {release} --recipe {recipe}"
         return did_you_mean(self._similar(name))
 
