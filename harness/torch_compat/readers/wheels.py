@@ -265,7 +265,7 @@ def nightly_build(
     if not index:
         raise UsageError(
             "no nightly index is configured",
-            hint=f"use --index-url URL, set {INDEX}, or set nightly_index in [policy]; the torch page must be at URL/torch/",
+            hint=f"set {INDEX}, or nightly_index in [policy]; candidate also takes --index-url URL; the torch page must be at URL/torch/",
             code="no-index",
         )
     link = _chosen(index, day, match[4] or "cpu")

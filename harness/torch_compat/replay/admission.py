@@ -122,7 +122,7 @@ class Admission:
             "survey": f"record the operators, names and limits that {name} reports",
             "readers": f"load the fixtures from {name}, and everything else that is not recorded, with every other reader, one after another",
             "documents": "regenerate " + ", ".join([LOCK_FILE, *(item.path for item in GENERATED), RELEASES, NOTES]),
-            "predictions": f"update the counts in {PREDICTIONS}and the behavior counts in {LOCK_FILE} (takes a few minutes)",
+            "predictions": f"update the counts in {PREDICTIONS} and the behavior counts in {LOCK_FILE} (takes a few minutes)",
         }[step]
 
     def is_there(self, step: str) -> bool:
