@@ -139,24 +139,38 @@ def test_types_that_are_not_texts_are_damage(types: Any, tmp_path: Path) -> None
     assert caught.value.code == "bad-bytecode"
 
 
-@pytest.mark.parametrize("part", ["types", "schema"])
-def test_shared_types_do_not_take_more_time_than_an_archive_is_allowed(part: str, tmp_path: Path) -> None:
+TEXT = "List[__torch__.P]" * 1000
+ARGUMENT = (("name", ""), ("type", TEXT), ("default_value", None))
+
+
+@pytest.mark.parametrize(
+    ("part", "shared"),
+    [
+        ("types", (TEXT,) * 1_000_000),
+        ("schema", (("arguments", (ARGUMENT,) * 1000),) * 1000),
+        ("schema", (("arguments", ()),) * 20_000),
+        ("code", (("register_size", 1),) * 20_000),
+    ],
+    ids=["types", "arguments", "empty schemas", "entries of code"],
+)
+def test_shared_parts_do_not_take_more_time_than_an_archive_is_allowed(
+    part: str, shared: tuple[Any, ...], tmp_path: Path
+) -> None:
     """A pickle of some kilobytes can share one tuple a million times a million times."""
-    text = "List[__torch__.P]" * 1000
-    shared: Any = (text,) * 1000
-    if part == "types":
-        path = edited(NEW, tmp_path / "a.ptl", types=shared * 1000)
-    else:
-        argument = (("name", ""), ("type", text), ("default_value", None))
-        path = edited(NEW, tmp_path / "a.ptl", result=text)
-        with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "b.ptl", "w") as new:
-            for item in old.infolist():
-                data = old.read(item)
-                if item.filename.endswith("/bytecode.pkl"):
-                    version, (name, code, _), *_others = pickle.loads(data)
-                    data = pickle.dumps((version, (name, code, (("arguments", (argument,) * 1000),) * 1000)), 2)
-                new.writestr(item.filename, data)
-        path = tmp_path / "b.ptl"
+    path = tmp_path / "a.ptl"
+    with zipfile.ZipFile(NEW) as old, zipfile.ZipFile(path, "w") as new:
+        for item in old.infolist():
+            data = old.read(item)
+            if item.filename.endswith("/bytecode.pkl"):
+                version, (name, code, schema), *_others = pickle.loads(data)
+                if part == "types":
+                    code = tuple((key, shared if key == part else value) for key, value in code)
+                elif part == "code":
+                    code += shared
+                else:
+                    schema = shared
+                data = pickle.dumps((version, *((name, code, schema),) * 20_000), 2)
+            new.writestr(item.filename, data)
     began = time.process_time()
     with pytest.raises(HarnessError):
         read_facts(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from torch_compat.errors import Raised
 from torch_compat.releases.release import Release
+from torch_compat.runtime.partial_writes import PARTS
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -81,6 +83,16 @@ def test_negative_indices_are_filled_where_the_release_accepts_them(at: str, wri
     with pytest.raises(Raised):
         resolve("aten::index_fill_", Release(at))(target, 0, of([-1, 4, 1]), 1.0)
     assert target.array.tolist() == written
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_arguments_of_any_class_are_looked_at(name: str) -> None:
+    """A program can pass anything; what the operator refuses must not raise here."""
+    target = Tensor(np.zeros(4, np.float32))
+    values: list[Any] = [None, 0, -1, True, 1.5, "a", [None], [], {}, [INDEX, None], (INDEX,), target, INDEX, WITHIN, Tensor(np.array(3))]
+    for args in product([target, None, 5], values, values, values):
+        for count in range(5):
+            list(PARTS[name](args[:count]))
 
 
 def test_a_result_that_is_not_in_place_does_not_exist() -> None:

@@ -95,6 +95,7 @@ def _texts(types: Iterable[Any], allowance: Allowance) -> Iterator[str]:
 
 def _argument_types(schema: Any, allowance: Allowance) -> Iterator[Any]:
     for _, arguments in _entries(schema):
+        allowance.spend(ENTRY)
         for argument in _entries(arguments):
             allowance.spend(ENTRY * (1 + len(_entries(argument))))
             yield from (value for key, value in argument if isinstance(key, str) and key == "type")

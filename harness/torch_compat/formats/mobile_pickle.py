@@ -92,7 +92,7 @@ def _read_functions(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[fr
     classes: set[str] = set()
     try:
         for function in functions:
-            archive.allowance.spend(ENTRY)
+            archive.allowance.spend(ENTRY * (1 + len(function[1])))
             code = {_text(key): value for key, value in function[1]}
             archive.allowance.spend(ENTRY * (len(code["instructions"]) + len(code["operators"])))  # functions may share them
             instructions.update(_text(instruction[0]) for instruction in code["instructions"])

@@ -67,7 +67,7 @@ def _cut(value: Any, count: int) -> Any:
 def _along(args: Call, *, negative: bool = False) -> Iterator[Call]:
     """Of ``(self, dim, index, source or value, ...)`` with a 1-dimensional index."""
     target, dim, index = args[:3]
-    if target.__class__ is not Tensor or not target.array.ndim or dim not in {0, -target.array.ndim} or index.array.ndim != 1:
+    if not target.array.ndim or dim not in {0, -target.array.ndim} or index.array.ndim != 1:
         return
     count = _first_bad(index, target.array.shape[0], negative=negative)
     source = args[3]
@@ -78,7 +78,7 @@ def _along(args: Call, *, negative: bool = False) -> Iterator[Call]:
 def _scattered(args: Call) -> Iterator[Call]:
     """Of ``(self, dim, index, source or value, ...)`` with an index of as many dimensions as the target, along the last."""
     target, dim, index = args[:3]
-    if target.__class__ is not Tensor or not target.array.ndim or dim not in {-1, target.array.ndim - 1}:
+    if not target.array.ndim or dim not in {-1, target.array.ndim - 1}:
         return
     count = _first_bad(index, target.array.shape[-1])
     if not count or index.array.ndim != target.array.ndim or not _fits(args[3], index.array.shape):
@@ -109,8 +109,6 @@ def _view(target: Tensor, window: tuple[slice, ...]) -> Tensor:
 def _flat(args: Call) -> Iterator[Call]:
     """Of ``(self, index, source, ...)`` with an index into the elements of the target."""
     target, index, source = args[:3]
-    if target.__class__ is not Tensor or source.__class__ is not Tensor:
-        return
     count = _first_bad(index, target.array.size, negative=True)
     if count and source.array.size == index.array.size:
         flat = [Tensor(item.array.reshape(-1)[:count]) for item in (index, source)]
@@ -120,7 +118,7 @@ def _flat(args: Call) -> Iterator[Call]:
 def _indexed(args: Call) -> Iterator[Call]:
     """Of ``(self, indices, values, ...)`` whose indices are 1-dimensional, of one length, and for the first dimensions."""
     target, indices, values = args[:3]
-    if target.__class__ is not Tensor or len(indices) > target.array.ndim:
+    if len(indices) > target.array.ndim:
         return
     if (
         any(index.__class__ is not Tensor or index.array.ndim != 1 for index in indices)
@@ -151,16 +149,22 @@ def _masked(args: Call) -> Iterator[Call]:
         yield (target, Tensor(kept.reshape(mask.array.shape)), source)
 
 
-def _when(length: int, parts: Callable[[Call], Iterator[Call]], args: Call) -> Iterator[Call]:
-    return parts(args) if len(args) >= length else iter(())
+def _of(classes: tuple[type, ...], parts: Callable[[Call], Iterator[Call]], args: Call) -> Iterator[Call]:
+    """The parts of a call whose first arguments have these classes; a call with other arguments was refused before anything was written."""
+    if len(args) < len(classes) or any(
+        cls is not object and arg.__class__ is not cls for arg, cls in zip(args, classes, strict=False)
+    ):
+        return iter(())
+    return parts(args)
 
 
+ALONG, THREE = (Tensor, int, Tensor, object), (Tensor, Tensor, Tensor)
 PARTS: dict[str, Callable[[Call], Iterator[Call]]] = {
-    **dict.fromkeys((f"aten::{name}_" for name in ("index_add", "index_copy", "index_reduce")), partial(_when, 4, _along)),
-    "aten::index_fill_": partial(_when, 4, partial(_along, negative=True)),
-    **dict.fromkeys((f"aten::{name}_" for name in ("scatter", "scatter_add", "scatter_reduce")), partial(_when, 4, _scattered)),
-    "aten::put_": partial(_when, 3, _flat),
-    "aten::index_put_": partial(_when, 3, _indexed),
-    "aten::masked_scatter_": partial(_when, 3, _masked),
+    **dict.fromkeys((f"aten::{name}_" for name in ("index_add", "index_copy", "index_reduce")), partial(_of, ALONG, _along)),
+    "aten::index_fill_": partial(_of, ALONG, partial(_along, negative=True)),
+    **dict.fromkeys((f"aten::{name}_" for name in ("scatter", "scatter_add", "scatter_reduce")), partial(_of, ALONG, _scattered)),
+    "aten::put_": partial(_of, THREE, _flat),
+    "aten::index_put_": partial(_of, (Tensor, list, Tensor), _indexed),
+    "aten::masked_scatter_": partial(_of, THREE, _masked),
 }
 """For each operator, the calls that write what precedes the error, from its arguments."""
