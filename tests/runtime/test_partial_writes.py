@@ -89,7 +89,23 @@ def test_negative_indices_are_filled_where_the_release_accepts_them(at: str, wri
 def test_arguments_of_any_class_are_looked_at(name: str) -> None:
     """A program can pass anything; what the operator refuses must not raise here."""
     target = Tensor(np.zeros(4, np.float32))
-    values: list[Any] = [None, 0, -1, True, 1.5, "a", [None], [], {}, [INDEX, None], (INDEX,), target, INDEX, WITHIN, Tensor(np.array(3))]
+    values: list[Any] = [
+        None,
+        0,
+        -1,
+        True,
+        1.5,
+        "a",
+        [None],
+        [],
+        {},
+        [INDEX, None],
+        (INDEX,),
+        target,
+        INDEX,
+        WITHIN,
+        Tensor(np.array(3)),
+    ]
     for args in product([target, None, 5], values, values, values):
         for count in range(5):
             list(PARTS[name](args[:count]))

@@ -248,3 +248,14 @@ def test_parts_of_a_quantized_tensor() -> None:
     parts = resolve("aten::chunk")(value, 2)
     assert [part.parts["elements"].tolist() for part in parts] == [[3, 4], [5, 6]]
     assert [part.parts["zero_point"] for part in parts] == [3, 3]
+
+
+@pytest.mark.parametrize("at", ["1.3.1", "1.6.0", "1.7.1", "2.15.0"])
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (1, 1)])
+def test_shapes_stay(shape: tuple[int, ...], at: str) -> None:
+    """Up to 1.6 the numbers are first copied in memory order, which must not add a dimension."""
+    x = Tensor(np.ones(shape, np.float32))
+    value = resolve("aten::quantize_per_tensor", Release(at))(x, 0.5, 1, 13)
+    assert value.shape == shape
+    assert resolve("aten::int_repr", Release(at))(value).array.shape == shape
+    assert resolve("aten::dequantize", Release(at))(value).array.shape == shape

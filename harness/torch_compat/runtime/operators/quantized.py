@@ -96,7 +96,7 @@ def _per_tensor(since: str, manner: _Manner) -> None:
             raise fail(manner.zero_above.format(zero_point))
         if zero_point < np.iinfo(elements).min:
             raise fail(manner.zero_below.format(zero_point))
-        array = self.array if libraries.release >= KEPT else np.ascontiguousarray(self.array)
+        array = self.array if libraries.release >= KEPT else np.asarray(self.array, order="C")
         if manner.together and elements.itemsize == 1:
             numbers = _fused(array, scale, zero_point)
             if since == "1.0.0":  # what remains after whole vectors is divided
@@ -240,7 +240,7 @@ WHOLE = frozenset({"q_scale", "q_zero_point"})
 def _ordered(elements: Array) -> Array:
     """The same integers, row-major unless the channels are last, which only newer releases keep."""
     keeps = libraries.release >= KEPT and format_of(elements) != CONTIGUOUS
-    return elements if keeps else np.ascontiguousarray(elements)
+    return elements if keeps else np.asarray(elements, order="C")
 
 
 def dequantized(value: OpaqueTensor) -> Tensor:

@@ -44,7 +44,7 @@ def _laid(value: OpaqueTensor, result: Array, scale: float, zero: int) -> Opaque
     order = format_of(elements)
     if elements.ndim == result.ndim and order != CONTIGUOUS:
         return like(value, channels_last(result), scale, zero)
-    return like(value, np.ascontiguousarray(result), scale, zero)
+    return like(value, np.asarray(result, order="C"), scale, zero)
 
 
 # ----------------------------------------------------------------------------------------------------------------- maxima
