@@ -155,7 +155,7 @@ for line in sys.stdin:
     with TorchRelease(impostor(tmp_path, source)) as worker, pytest.raises(ReaderError, match="2 requests") as caught:
         worker.request_many("observe", [{"path": "a"}, {"path": "b"}])
     assert caught.value.code == "protocol"
-    assert f"sent {given} repl" in caught.value.message
+    assert f"sent {given} {'reply' if given == 1 else 'replies'} to" in caught.value.message
 
 
 @pytest.mark.parametrize("place", [0, 1])
