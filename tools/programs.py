@@ -11,8 +11,8 @@ Results of releases are kept in FOLDER and reused; predictions are made again ea
 kind of program and reader: right; wrong; rounded, where the only differences are numbers that a chain of float32 operators rounds
 differently, beyond the tolerance that the policy has for one operator; and lacking, where the reference reader does not support
 something. Neither of the last two counts as right.
-``--reasons`` prints the predicted reason of each refused cell next to the error of the release. Exit status 1 if a cell is wrong or lacking,
-2 for invalid usage, 4 if a release is not built here or nothing was compared.
+``--reasons`` prints the predicted reason of each refused cell next to the error of the release. Exit status 1 if a cell is not right or a program
+was not compared, 2 for invalid usage, 4 if a release is not built here or nothing was compared.
 """
 
 from __future__ import annotations
@@ -317,8 +317,14 @@ def compared(arguments: list[str] | None) -> int:
     print(*table(cells, kinds), sep="\n")
     if not cells:
         print("nothing was compared", file=sys.stderr)
+    return exit_status(cells, failures)
+
+
+def exit_status(cells: Collection[Cell], failures: dict[str, str]) -> int:
+    """The exit status: a program that was not compared is no success."""
+    if not cells:
         return 4
-    return int(any(cell.verdict is not RIGHT for cell in cells))
+    return int(bool(failures) or any(cell.verdict is not RIGHT for cell in cells))
 
 
 if __name__ == "__main__":

@@ -157,3 +157,14 @@ def test_what_cannot_be_compared_is_said(
     monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "cache"))
     assert tool["main"]([str(tmp_path / "folder"), *arguments]) == status
     assert said in capsys.readouterr().err
+
+
+def test_only_right_cells_of_all_programs_are_a_success(tool: dict[str, Any]) -> None:
+    right, wrong = (tool["Cell"]("inspect", "a", "1.5.1", "1.6.0", tool[name], "") for name in ("RIGHT", "WRONG"))
+    status = tool["exit_status"]
+    assert [
+        status([right], {}),
+        status([right, wrong], {}),
+        status([right], {"b of 1.5.1": "cannot be recorded"}),
+        status([], {}),
+    ] == [0, 1, 1, 4]
