@@ -24,6 +24,7 @@ from torch_compat.judging import judge as judging
 from torch_compat.judging.cell import Outcome
 from torch_compat.judging.evidence import Evidence
 from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.operator_refusals import OperatorRefusals, walks_through_operators
 from torch_compat.judging.waiving import Waiving
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
@@ -203,6 +204,8 @@ class Planter:
             held=tuple(held),
         )
         alone.__dict__["readers"] = self.evidence.readers  # a cached property: the same for every archive
+        if walks_through_operators(fixture):  # its refusals are judged by the operators of all releases, which no archive changes
+            alone.__dict__["_derived"] = {OperatorRefusals: self.evidence.derived(OperatorRefusals)}
         waiving, red = Waiving(alone), []
         for entry in self._rules:
             for judgement in judging._rule(entry).judge(alone, entry):

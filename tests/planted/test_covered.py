@@ -14,6 +14,7 @@ import pytest
 from tests.planted.covered import KINDS, Alone, Planter, Tried
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import judge
+from torch_compat.judging.operator_refusals import walks_through_operators
 from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -63,6 +64,13 @@ def test_a_slice_of_the_campaign_is_noticed() -> None:
     assert [str(entry) for entry in tried if not entry.noticed] == []
     assert {entry.kind for entry in tried} == KINDS.keys()
     assert len({entry.cell.block.waiver for entry in tried}) > 50
+
+
+def test_programs_that_call_every_operator_are_green_alone() -> None:
+    planter = planter_of(REPOSITORY)
+    programs = [fixture for fixture in planter.evidence.corpus.fixtures.values() if walks_through_operators(fixture)]
+    assert {fixture.id: planter.judged(fixture) for fixture in programs if planter.judged(fixture)} == {}
+    assert programs
 
 
 @pytest.mark.parametrize("kind", KINDS)
