@@ -6,6 +6,7 @@ import collections
 import contextlib
 import copyreg
 import pickle
+import re
 import struct
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from torch_compat.allowance import Allowance
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe
-from torch_compat.formats.content import content_digest
+from torch_compat.formats.content import content_digest, same_content
 from torch_compat.pickles import unpickle
 from torch_compat.values.dtypes import ELEMENT_SIZES, STORAGE_CLASSES
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.corpus import Corpus
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CONTAINERS = ("flatbuffer", "stream", "tar", "zip")
 MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
 HEAD = MAGIC + pickle.dumps(1001, 2) + pickle.dumps({"little_endian": True}, 2)
@@ -132,6 +134,28 @@ def test_addresses_that_packages_hold_may_vary(tmp_path: Path) -> None:
 def test_numbers_that_count_the_storages_of_a_package_are_content(tmp_path: Path) -> None:
     item, other = (content_digest(in_package(tmp_path, **{"m/o.pkl": named(k), f".data/{k}.storage": b""})) for k in "01")
     assert item != other
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "same"),
+    [
+        (rb'(export_decomposed.py[\\"]+, line )[0-9]+', rb"\g<1>7", True),
+        (rb'(graph_id[\\"]+: )[0-9]+', rb"\g<1>7", True),
+        (rb'(opset_version": ..aten": )[0-9]+', rb"\g<1>7", False),
+        (rb"export_decomposed.py", rb"export_computed.py", False),
+    ],
+)
+def test_the_process_that_exported_a_program_is_disregarded(pattern: bytes, new: bytes, same: bool, tmp_path: Path) -> None:
+    recorded, other = FIXTURES / "torch-2.15.0/export_decomposed.pt2", tmp_path / "archive.pt2"
+    with zipfile.ZipFile(recorded) as source, zipfile.ZipFile(other, "w") as target:
+        texts = {name: source.read(name) for name in source.namelist()}
+        program = next(name for name in texts if name.endswith("models/model.json"))
+        changed, count = re.subn(pattern, new, texts[program])
+        assert count, f"{program} holds nothing like {pattern!r}"
+        for name, text in {**texts, program: changed}.items():
+            target.writestr(name, text)
+    assert content_digest(recorded) != content_digest(other)
+    assert same_content(recorded, other) is same
 
 
 def test_frames_of_a_pickle_are_no_content(tmp_path: Path) -> None:

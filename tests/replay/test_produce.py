@@ -106,6 +106,13 @@ def test_what_is_there_is_reproduced_and_nothing_is_written(tree: Tree, version:
     assert tree.everything() == before
 
 
+def test_another_digest_of_the_same_content_is_no_difference(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_compat.replay.produce.content_digest", lambda _: "0" * 64)
+    assert run(tree, miniature(tree.cache, "1.5.1"), "add").reproduced == ("torch-1.5.1/add",)
+    shutil.copyfile(tree.root / "fixtures/torch-1.5.1/state.pt", tree.root / "fixtures/torch-1.5.1/add.pt")
+    assert run(tree, miniature(tree.cache, "1.5.1"), "add").differing == (("torch-1.5.1/add", ("content",)),)
+
+
 @pytest.mark.parametrize(
     ("hooks", "fields"),
     [

@@ -10,6 +10,10 @@ differ in:
 * the address of each scripted module in a package,
 * the random id of each act of saving in ``.metadata`` of a distributed checkpoint.
 
+Exported programs also contain texts about the process that exported them: the line of each statement in the source, which torch takes from
+the running frame and which may be that of the function, and addresses of graphs. They are part of the digest; :func:`same_content`
+disregards them.
+
 Storage keys are replaced by the order in which the pickle first names them.
 """
 
@@ -33,18 +37,22 @@ from torch_compat.values.dtypes import ELEMENT_SIZES
 from torch_compat.words import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from torch_compat.formats.distributed import Shard
     from torch_compat.pickles import Storage, Unpickled
 
-__all__ = ["content_digest"]
+__all__ = ["content_digest", "same_content"]
 
 # torch.save of 1.4 puts storages into tensors/.
 STORAGE = re.compile(r"(?:data|tensors)/([^/]+)|\.data/([^/]+)\.storage")
 ADDRESS_DIGITS = 9  # a shorter key is a counter of storages
 VARYING = frozenset({".data/serialization_id"})
+_PROGRAM = re.compile(r"models/[^/]+\.json|serialized_exported_program\.json")
+"""Records that hold an exported program."""
+_EXPORTING = re.compile(rb"""(\.py[\\"]+, line |graph_id[\\"]+: )[0-9]+""")
+"""Lines of the source and addresses of graphs, in the strings of an exported program."""
 OPCODE = 20  # units of work to write an opcode
 BATCH = 1 << 12  # opcodes that are written between two payments
 TEXTS = frozenset({str, bytes, bytearray})
@@ -63,19 +71,36 @@ def content_digest(path: Path) -> str:
             process could provide.
         Unsupported: it is not an archive that PyTorch writes, or a part of it is of an unknown kind.
     """
+    return _digest(path)
+
+
+def same_content(path: Path, other: Path) -> bool:
+    """Whether two archives have the same content, apart from what exported programs say about the process that exported them.
+
+    Raises:
+        Corrupt, Unsafe, Unsupported: as :func:`content_digest`.
+    """
+    return content_digest(path) == content_digest(other) or _digest(path, _without_process) == _digest(other, _without_process)
+
+
+def _without_process(parts: list[Part]) -> list[Part]:
+    return [(name, _EXPORTING.sub(rb"\1", bytes(data)) if _PROGRAM.fullmatch(name) else data) for name, data in parts]
+
+
+def _digest(path: Path, changed: Callable[[list[Part]], list[Part]] = list) -> str:
     try:
         if is_checkpoint(str(path)):
             return _joined(_checkpoint_parts(path))
         with open_archive(path) as archive:
-            return _sound(archive)
+            return _sound(archive, changed)
     except HarnessError as error:
         error.where = error.where or str(path)
         raise
 
 
-def _sound(archive: Archive) -> str:
+def _sound(archive: Archive, changed: Callable[[list[Part]], list[Part]] = list) -> str:
     """The digest of an archive, which must not be damaged."""
-    parts = _parts(archive)
+    parts = changed(_parts(archive))
     archive.verify()
     if archive.damage:
         damage = archive.damage[0]

@@ -23,7 +23,7 @@ from torch_compat.corpus.manifest import (
 )
 from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from torch_compat.formats import identify
-from torch_compat.formats.content import content_digest
+from torch_compat.formats.content import content_digest, same_content
 from torch_compat.formats.facts import read_facts
 from torch_compat.values.compare import compare
 from torch_compat.values.form import check_calls, check_result
@@ -104,15 +104,17 @@ def produce(
             added = [entry for _, entry in new]
             if added:
                 _record(corpus.folder, folder, Path(scratch), {writer: reader.identity}, added)
-    reproduced: list[str] = []
-    differing: list[tuple[str, tuple[str, ...]]] = []
-    for recipe, entry in results:
-        if recipe.name in known:
-            differences = same_but_for_varying(known[recipe.name], entry)
-            if differences:
-                differing.append((entry.id, tuple(differences)))
-            else:
-                reproduced.append(entry.id)
+        reproduced: list[str] = []
+        differing: list[tuple[str, tuple[str, ...]]] = []
+        for recipe, entry in results:
+            if recipe.name in known:
+                differences = same_but_for_varying(known[recipe.name], entry)
+                if differences == ["content"] and same_content(folder / recipe.file, Path(scratch) / recipe.file):
+                    differences = []
+                if differences:
+                    differing.append((entry.id, tuple(differences)))
+                else:
+                    reproduced.append(entry.id)
     return Produced(tuple(added), tuple(reproduced), tuple(differing))
 
 
