@@ -171,6 +171,9 @@ SHORT = [
     "if bool(x):\n    y = 1\n  else:\n    y = 2\n  return y",
     'n = torch.len(l)\n  if torch.gt(n, 1):\n    ops.prim.RaiseException("a")\n  else:\n    pass\n  return x',
     "for i in range(3):\n    print(i)\n  return x",
+    "_0 = torch.add_(x, 1)\n  return x",
+    "y = torch.slice(torch.view(x, [-1]), 0, 0, 1, 1)\n  _0 = torch.mul_(torch.select(y, 0, 0), 2)\n  return l",
+    "_0 = torch.append(l.items, 1)\n  return x",
 ]
 
 
@@ -184,6 +187,10 @@ LONG = {
     "a variable is set on two paths and not read": "if bool(x):\n    y = 1\n  else:\n    y = 2\n  return l",
     "a variable of a tuple is not read": "y, z, = torch.max(x, 0)\n  return z if l else z",
     "a variable is set twice": "y = torch.add(x, 1)\n  y = torch.add(x, 2)\n  return y",
+    "a new tensor is written": "y = torch.clone(x)\n  _0 = torch.add_(torch.select(y, 0, 0), 1)\n  return x",
+    "one of two paths writes": "if bool(x):\n    y = torch.clone(x)\n  else:\n    y = torch.add_(x, 1)\n  return l",
+    "a new tensor is written on one of two paths": "if bool(x):\n    y = torch.clone(x)\n  else:\n    y = x\n  _0 = torch.add_(y, 1)\n  return l",
+    "names form a circle": "y = torch.t(z)\n  z = torch.t(y)\n  _0 = torch.add_(z, 1)\n  return l",
     "a text has several lines": 'y = torch.add(x, 1)\n  print("""a"y""")\n  return l',
 }
 

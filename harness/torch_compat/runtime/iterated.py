@@ -160,9 +160,11 @@ def _lay_out(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any], mo
         return
     tensors = [arg for arg in (*args, *keywords.values()) if arg.__class__ is Tensor]
     shape: Shape = array.shape
-    if not tensors or any(owner(tensor.array) is owner(array) for tensor in tensors):
+    if not tensors:
         return
     if 1 not in shape and array.flags.c_contiguous and all(tensor.array.flags.c_contiguous for tensor in tensors):
+        return
+    if any(owner(tensor.array) is owner(array) for tensor in tensors):
         return
     if mode == POWER:
         mode = _of_powers(args, tensors, horizon)

@@ -353,15 +353,16 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                     meter.read(value.array.size)
             elif cls not in classes:
                 raise border.refuse(args)
+            elif cls is list or cls is tuple:
+                held = set(map(type, value))
+                if items is not None and not items.issuperset(held):
+                    raise border.refuse(args)
+                if OpaqueTensor in held:
+                    raise _without_numbers(name, value)
+                if Tensor in held and cls is list and value[0].__class__ is Tensor:
+                    requires = requires or any(item.__class__ is Tensor and item.requires_grad for item in value)
             elif cls is OpaqueTensor and name not in LOOKS:
                 raise _without_numbers(name, value)
-            elif cls is list or cls is tuple:
-                if items is not None and not items.issuperset(map(type, value)):
-                    raise border.refuse(args)
-                if any(item.__class__ is OpaqueTensor for item in value):
-                    raise _without_numbers(name, value)
-                if value and value[0].__class__ is Tensor and cls is list:
-                    requires = requires or any(item.__class__ is Tensor and item.requires_grad for item in value)
         if only_first:
             requires = bool(args) and args[0].__class__ is Tensor and args[0].requires_grad
         if writes and requires and grad.enabled and args and args[0].__class__ is Tensor and args[0].requires_grad:
@@ -372,9 +373,12 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                     _refuse_overlap(args[0].array, other.array, horizon)
         if keywords:
             border.check_words(keywords, outs)
-            if any(keyword.__class__ is OpaqueTensor for keyword in keywords.values()):
-                raise _without_numbers(name, keywords)
-            requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
+            for word, value in keywords.items():
+                cls = value.__class__
+                if cls is OpaqueTensor:
+                    raise _without_numbers(name, keywords)
+                if (cls is Tensor or cls is list) and not requires and word not in outs:
+                    requires = _requires(value)
             if not OUTS.isdisjoint(keywords):
                 refuse_outs(name, horizon, function, args, keywords)
             result = _given(function, names, args, keywords)

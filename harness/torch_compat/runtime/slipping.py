@@ -359,7 +359,7 @@ class Slipping:
 
         return divide
 
-    def _sizes(self, function: Function, traps: list[Function]) -> Function:
+    def _sizes(self, function: Function, traps: tuple[Function, ...]) -> Function:
         def divide(*args: Any, **keywords: Any) -> Any:
             if any(applies(args, keywords) for applies in traps):
                 raise DiesCalled(self.meet(TRAP), self._horizon.name)

@@ -6,6 +6,7 @@ Newer releases refuse most of them. ``slipping.py`` ends a call that is listed h
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.releases.sets import ReleaseSet
@@ -110,7 +111,8 @@ TRAPS = (
 )
 
 
-def traps_of(name: str, horizon: Release) -> list[Callable[[tuple[Any, ...], dict[str, Any]], bool]]:
+@lru_cache(maxsize=1024)
+def traps_of(name: str, horizon: Release) -> tuple[Callable[[tuple[Any, ...], dict[str, Any]], bool], ...]:
     """The conditions under which a call of an operator traps at a horizon."""
     short = name.removeprefix("aten::")
-    return [trap.applies for trap in TRAPS if re.fullmatch(trap.operators, short) and horizon in trap.releases]
+    return tuple(trap.applies for trap in TRAPS if re.fullmatch(trap.operators, short) and horizon in trap.releases)

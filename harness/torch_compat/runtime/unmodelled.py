@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -562,9 +563,11 @@ def entries_of(name: str, horizon: Release) -> list[UnmodelledCalls]:
     return [calls for calls in not_modelled(name) if horizon in calls.releases]
 
 
-def not_modelled(name: str) -> list[UnmodelledCalls]:
+@lru_cache(maxsize=1024)
+def not_modelled(name: str) -> tuple[UnmodelledCalls, ...]:
     """The entries that may apply to an operator at some horizon."""
-    return [item for item in ENTRIES if re.fullmatch(item.operators, name.removeprefix("aten::"))]
+    short = name.removeprefix("aten::")
+    return tuple(item for item in ENTRIES if re.fullmatch(item.operators, short))
 
 
 def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from typing import Any
 
-__all__ = ["FILE", "MOST_PARSED", "NO_SOURCE", "REQUIRED", "dotted", "memory_needed", "parse", "parse_expression"]
+__all__ = ["FILE", "MOST_PARSED", "NO_SOURCE", "REQUIRED", "dotted", "memory_needed", "nodes_of", "parse", "parse_expression"]
 
 MOST_PARSED = 900_000_000
 """Maximum memory that Python's parser may need for the source of a program, in bytes, estimated before parsing. The weights
@@ -70,6 +71,31 @@ def parse_expression(text: str) -> ast.expr:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(_spelled(text).strip() if EMPTY in text else text.strip(), FILE, "eval").body
+
+
+def nodes_of(root: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree without contexts and keywords, unordered; twice as fast as :func:`ast.walk`."""
+    results: list[ast.AST] = []
+    waiting: list[Any] = [root]
+    while waiting:
+        node = waiting.pop()
+        results.append(node)
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        if kind is ast.Call:
+            waiting.append(node.func)
+            waiting += node.args
+            for keyword in node.keywords:
+                waiting.append(keyword.value)
+        elif kind is ast.Attribute:
+            waiting.append(node.value)
+        elif kind is ast.Assign:
+            waiting += node.targets
+            waiting.append(node.value)
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return results
 
 
 def dotted(node: ast.AST) -> str:

@@ -171,7 +171,7 @@ class BodyCompiler(ExpressionCompiler):
             self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
             self.aliases.pop(target.id, None)
             self.listed[target.id] = self._lists_tensors(node.value)
-            name = dotted(node.value)
+            name = dotted(node.value) if node.value.__class__ is ast.Attribute else ""
             if name.startswith("__torch__.") and alone and not self.known("__torch__"):
                 # a function of the program, or a member of an enumeration: known when all files are linked
                 self.aliases[target.id] = name

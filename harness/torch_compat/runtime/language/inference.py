@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torch_compat.runtime.language.types import ANY, Type, read_type
-from torch_compat.torchscript.parser import dotted
+from torch_compat.torchscript.parser import dotted, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ class Inference:
         used_by: dict[str, list[int]] = {}
         for place, (_, value) in enumerate(self._assigned):
             if isinstance(value, ast.expr):
-                for name in {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}:
+                for name in {node.id for node in nodes_of(value) if isinstance(node, ast.Name)}:
                     used_by.setdefault(name, []).append(place)
         left = list(range(len(self._assigned) - 1, -1, -1))
         waiting = set(left)
@@ -284,7 +284,9 @@ def may_be(value: Type, declared: Type) -> bool:
 
 def annotated_type(node: ast.expr) -> Type | None:
     """The type of ``annotate(List[T], x)``; None for other expressions."""
-    if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
+    if not (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "annotate" and len(node.args) == 2
+    ):
         return None
     arg = node.args[0]
     return read_type(arg) if isinstance(arg, ast.Subscript) and dotted(arg.value) == "List" else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.runtime.language.inference import annotated_type, literal_type
 from torch_compat.runtime.language.types import Type, read_type
-from torch_compat.torchscript.parser import dotted
+from torch_compat.torchscript.parser import dotted, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ListTypes:
                 self._found[arg.arg] = read_type(arg.annotation)
         assigned = [
             (node.targets[0].id, node.value)
-            for node in ast.walk(function)
+            for node in nodes_of(function)
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         ]
         for _ in range(ROUNDS):

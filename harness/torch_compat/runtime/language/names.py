@@ -105,7 +105,7 @@ CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
 
 def constant_number(node: ast.Call, name: str, host: Host) -> None:
     """Replace a constant tensor by the number that executors use for it."""
-    if name not in CANONICAL or len(node.args) < 2:
+    if name not in CANONICAL or len(node.args) < 2 or node.args[1].__class__ is not ast.Attribute:
         return
     head, _, index = dotted(node.args[1]).rpartition(".c")
     if head == "CONSTANTS" and index.isdigit():

@@ -20,15 +20,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from typing import TYPE_CHECKING
 
-from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
+from torch_compat.torchscript.parser import NO_SOURCE, dotted, nodes_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Callees", "nodes_of", "unused"]
+__all__ = ["Callees", "unused"]
 
 PURE = frozenset({
     "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "int", "float", "bool", "str", "complex", "range",
@@ -61,7 +61,11 @@ VISITS = 16
 DEEPEST = 40
 """Call depth to which the effects of a function are analyzed."""
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
-
+ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+VARIABLES = (ast.Name, ast.Tuple)
+JUMPS = (ast.Break, ast.Continue, ast.Return)
+WITH_BODY = (ast.For, ast.While, ast.With)
+WITHOUT_VARIABLES = (*JUMPS, ast.Pass)
 
 _WORD_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])([A-Za-z_]\w*+)(?!=[^=])""")
 """A string literal, or a word that is neither an attribute nor a keyword of a call."""
@@ -87,64 +91,73 @@ def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
     An unused result ends in a variable that is never read, in a variable that is set again, or in a statement that sets no variable. So
     everything is used if no parameter is set, each variable is set once on each path, and each variable occurs more often than it is set.
     """
+    if function.body[0].__class__ is ast.Return:
+        return True
     stores: list[str] = []
-    written = _set_once(function.body, stores)
-    if written is None or function.body[0].lineno == function.lineno or any(arg.arg in written for arg in function.args.args):
+    values: dict[str, ast.expr | None] = {}
+    written = _set_once(function.body, stores, values)
+    parameters = {arg.arg for arg in function.args.args}
+    if written is None or function.body[0].lineno == function.lineno or not parameters.isdisjoint(written):
         return False
+    if not stores:
+        return True
     text = "\n".join(lines[function.body[0].lineno - 1 : function.end_lineno])
     if _UNCOUNTED.search(text):
         return False
-    words = Counter(_WORD_OR_TEXT.findall(text))
-    words.subtract(stores)
-    return all(words[name] > 0 for name in stores)
+    words = _WORD_OR_TEXT.findall(text)
+    return all(
+        words.count(name) > stores.count(name) or _writes_parameter(values.get(name), values, parameters) for name in stores
+    )
 
 
-def nodes_of(root: ast.AST) -> list[ast.AST]:
-    """The nodes of a tree without contexts and keywords, unordered; twice as fast as :func:`ast.walk`."""
-    results: list[ast.AST] = []
-    waiting: list[Any] = [root]
-    while waiting:
-        node = waiting.pop()
-        results.append(node)
-        kind = node.__class__
-        if kind is ast.Name or kind is ast.Constant:
-            continue
-        if kind is ast.Call:
-            waiting.append(node.func)
-            waiting += node.args
-            for keyword in node.keywords:
-                waiting.append(keyword.value)
-        elif kind is ast.Attribute:
-            waiting.append(node.value)
-        elif kind is ast.Assign:
-            waiting += node.targets
-            waiting.append(node.value)
+def _writes_parameter(node: ast.expr | None, values: dict[str, ast.expr | None], parameters: set[str]) -> bool:
+    """Whether an expression writes in place to a parameter or to a value that may alias one, so that its statement stays."""
+    if not isinstance(node, ast.Call) or not node.args or not _written(_operator(node)):
+        return False
+    target: ast.expr | None = node.args[0]
+    for _ in range(DEEPEST):
+        if isinstance(target, ast.Name):
+            if target.id in parameters:
+                return True
+            target = values.get(target.id)
+        elif isinstance(target, ast.Attribute):
+            target = target.value
+        elif isinstance(target, ast.Call) and target.args and _operator(target) not in {None, *FRESH}:
+            target = target.args[0]
         else:
-            waiting += ast.iter_child_nodes(node)
-    return results
+            return False
+    return False
 
 
-def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
+def _set_once(body: list[ast.stmt], stores: list[str], values: dict[str, ast.expr | None]) -> set[str] | None:
     """The variables that a block sets; None if a path sets a variable twice, or if a statement may have no effect and sets no variable.
 
     Parameters:
         stores: receives the name of each variable, once per assignment.
+        values: receives the value of each variable; None if it is set in several branches.
     """
     results: set[str] = set()
     for node in body:
         more: set[str] | None = set()
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            more = _stored(stores, *_targets(node))
+        if isinstance(node, ASSIGNMENTS):
+            targets = _targets(node)
+            if targets[0].__class__ is ast.Name and len(targets) == 1:
+                name: str = targets[0].id
+                stores.append(name)
+                more = {name}
+                values[name] = None if name in values else node.value
+            else:
+                more = _stored(stores, *targets)
         elif isinstance(node, ast.If):
-            first, second = _set_once(node.body, stores), _set_once(node.orelse, stores)
+            first, second = _set_once(node.body, stores, values), _set_once(node.orelse, stores, values)
             idle = all(isinstance(statement, ast.Pass) for statement in (*node.body, *node.orelse))
             more = None if first is None or second is None or idle else first | second
-        elif isinstance(node, ast.For | ast.While | ast.With):
-            inner = _set_once(node.body, stores)
+        elif isinstance(node, WITH_BODY):
+            inner = _set_once(node.body, stores, values)
             more = None if inner is None else inner | (_stored(stores, node.target) if isinstance(node, ast.For) else set())
         elif isinstance(node, ast.Expr):
             more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
-        elif not isinstance(node, ast.Return | ast.Pass | ast.Break | ast.Continue):
+        elif not isinstance(node, WITHOUT_VARIABLES):
             more = None
         if more is None or not results.isdisjoint(more):
             return None
@@ -156,7 +169,7 @@ def _stored(stores: list[str], *targets: ast.expr) -> set[str]:
     names = [
         node.id
         for target in targets
-        for node in ((target,) if isinstance(target, ast.Name) else ast.walk(target))
+        for node in ((target,) if isinstance(target, ast.Name) else nodes_of(target))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     stores += names
@@ -292,7 +305,7 @@ class _Function:
                 calls.append(node)
             elif isinstance(node, ast.stmt):
                 statements += 1
-                if isinstance(node, ast.Assign | ast.AnnAssign):
+                if isinstance(node, ASSIGNMENTS):
                     assignments.append(node)
         self._visits = VISITS * statements
         self._writes = any(_written(_operator(call)) for call in calls)
@@ -471,9 +484,9 @@ class _Function:
         self._visits -= 1
         if self._visits < 0:
             raise _TooMuch
-        if isinstance(node, ast.Assign | ast.AnnAssign):
+        if isinstance(node, ASSIGNMENTS):
             targets = _targets(node)
-            plain = all(isinstance(target, ast.Name | ast.Tuple) for target in targets)
+            plain = all(isinstance(target, VARIABLES) for target in targets)
             names = {name for target in targets for name in self._reads(target)}
             if node.value is None:
                 self._stays.add(id(node))
@@ -509,7 +522,7 @@ class _Function:
         return live | self._stay(node, node)
 
     def _for(self, node: ast.For, live: set[str]) -> set[str]:
-        leaves = any(isinstance(item, ast.Break | ast.Continue | ast.Return) for item in ast.walk(node))
+        leaves = any(isinstance(item, JUMPS) for item in nodes_of(node))
         inside = self._loop(node, set(live), live)
         if not (leaves or self._any_stays(node.body) or self._effect(node.iter)):
             return live
@@ -533,14 +546,14 @@ class _Function:
         read: set[str] = set()
         written: dict[str, int] = defaultdict(int)
         for node in body:
-            if isinstance(node, ast.Assign) and all(isinstance(entry, ast.Name | ast.Tuple) for entry in node.targets):
+            if isinstance(node, ast.Assign) and all(isinstance(entry, VARIABLES) for entry in node.targets):
                 read |= {name for name in self._reads(node.value) if not written[name]}
                 for target in node.targets:
                     for name in self._reads(target):
                         written[name] += 1
             else:
                 read |= {name for name in self._reads(node) if not written[name]}
-                for item in ast.walk(node):
+                for item in nodes_of(node):
                     if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
                         read |= {item.id}
                         written[item.id] += 1
