@@ -60,6 +60,7 @@ def test_what_is_new_is_added(command: Callable[..., Any], tree: Tree) -> None:
         "added": [],
         "not_writable": [],
         "reproduced": ["torch-1.6.0/double", "torch-1.6.0/add"],
+        "rounded": [],
         "differing": [],
     }
 
@@ -87,6 +88,17 @@ def test_what_comes_out_otherwise_ends_with_1(command: Callable[..., Any], tree:
         {"id": "torch-1.5.1/add", "fields": ["golden"]}
     ]
     assert tree.everything() == before
+
+
+def test_numbers_rounded_on_another_processor_are_told_and_end_with_0(
+    command: Callable[..., Any], tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch_compat.replay.produce.is_rounded", lambda recorded, _: recorded.recipe == "add")
+    miniature(tree.cache, "1.5.1", at_call="value = 12 if value == 5 else value")
+    ended = command("produce", "torch-1.5.1", "--recipe", "add")
+    text = "ROUNDED       torch-1.5.1/add: differs only in the last bits of numbers, as on another processor"
+    assert (ended.status, " ".join(ended.out.split())) == (0, " ".join(text.split()))
+    assert command("produce", "torch-1.5.1", "--recipe", "add", "--format", "json").json["rounded"] == ["torch-1.5.1/add"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from torch_compat.judging.compared import compare_cells
 from torch_compat.judging.gathering import gather
-from torch_compat.replay.rehearsal import only_last_bits
+from torch_compat.replay.last_bits import only_last_bits
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:

@@ -59,7 +59,9 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     files. Review recipes from untrusted sources before you run them. If this machine cannot isolate the recipe, a
     warning is printed on standard error, and the recipe runs anyway.
 
-    Exit status 1 if a fixture was not reproduced as recorded.
+    Exit status 1 if a fixture was not reproduced as recorded. Numbers that
+    differ only in their last bits, as on another processor, are listed as
+    ROUNDED and do not change the exit status.
     """
     if into is not None and not is_build_name(writer):
         raise UsageError(
@@ -117,6 +119,7 @@ def _print(produced: Produced, format_: str) -> None:
                 "added": written,
                 "not_writable": [{"id": name, "reason": (lines or [""])[0]} for name, lines in not_writable.items()],
                 "reproduced": list(produced.reproduced),
+                "rounded": list(produced.rounded),
                 "differing": [{"id": name, "fields": list(fields)} for name, fields in produced.differing],
             }
         )
@@ -128,5 +131,7 @@ def _print(produced: Produced, format_: str) -> None:
         console.print(f"not writable  {name}: {(lines or [''])[0]}", markup=False)
     if produced.reproduced:
         console.print(f"reproduced    {len(produced.reproduced)} as recorded", markup=False)
+    for name in produced.rounded:
+        console.print(f"ROUNDED       {name}: differs only in the last bits of numbers, as on another processor", markup=False)
     for name, fields in produced.differing:
         console.print(f"DIFFERENT     {name}: differs from the record in {', '.join(fields)}", markup=False)

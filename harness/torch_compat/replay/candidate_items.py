@@ -15,7 +15,7 @@ from torch_compat.judging.judge import judge_reader
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.operator_check import advice
 from torch_compat.policy.model import STORED
-from torch_compat.replay.rehearsal import only_last_bits
+from torch_compat.replay.last_bits import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import CandidateItem, Policy
 from torch_compat.report.schedule import allowed_from

@@ -25,6 +25,7 @@ from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest, same_content
 from torch_compat.formats.facts import read_facts
+from torch_compat.replay.last_bits import is_rounded
 from torch_compat.values.compare import compare
 from torch_compat.values.form import check_calls, check_result
 from torch_compat.values.normalise import normalise, normalise_result
@@ -53,12 +54,14 @@ class Produced:
     Attributes:
         added: new entries.
         reproduced: ids of recorded entries that the release reproduced exactly.
+        rounded: ids of recorded entries whose numbers differ only in their last bits, as on another processor.
         differing: ids of recorded entries that the release did not reproduce, with the fields that differ. The recorded entries are kept.
     """
 
     added: tuple[Entry, ...]
     reproduced: tuple[str, ...]
     differing: tuple[tuple[str, tuple[str, ...]], ...]
+    rounded: tuple[str, ...] = ()
 
 
 def produce(
@@ -105,17 +108,20 @@ def produce(
             if added:
                 _record(corpus.folder, folder, Path(scratch), {writer: reader.identity}, added)
         reproduced: list[str] = []
+        rounded: list[str] = []
         differing: list[tuple[str, tuple[str, ...]]] = []
         for recipe, entry in results:
             if recipe.name in known:
                 differences = same_but_for_varying(known[recipe.name], entry)
                 if differences == ["content"] and same_content(folder / recipe.file, Path(scratch) / recipe.file):
                     differences = []
-                if differences:
+                if differences and is_rounded(known[recipe.name], entry):
+                    rounded.append(entry.id)
+                elif differences:
                     differing.append((entry.id, tuple(differences)))
                 else:
                     reproduced.append(entry.id)
-    return Produced(tuple(added), tuple(reproduced), tuple(differing))
+    return Produced(tuple(added), tuple(reproduced), tuple(differing), tuple(rounded))
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -18,8 +18,7 @@ from torch_compat.corpus.recorded import read_recorded
 from torch_compat.corpus.surveys import RELEASES, surveyed_releases
 from torch_compat.formats.content import same_content
 from torch_compat.policy.load import load_policy
-from torch_compat.values.compare import all_differences
-from torch_compat.values.dtypes import DTYPES
+from torch_compat.replay.last_bits import LAST_BITS, is_rounded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.policy.sayings import KnownMessage
 
-__all__ = ["DECIDED", "differences", "only_last_bits", "rounded_elsewhere"]
+__all__ = ["DECIDED", "differences", "rounded_elsewhere"]
 
 COMPARED: Final = ("README.md", "fixtures", "policies", "reports")
 PASSED_OVER: Final = ("reports/latest/", "policies/torch/waivers/", "policies/torch/operator_waivers/")
@@ -38,8 +37,6 @@ DECIDED: Final = "policies/torch"
 OBSERVATIONS: Final = "reports/observations"
 TOLERANCES: Final = "reports/tolerances.md"
 """For each recipe, how much results may differ in their last bits."""
-LAST_BITS: Final = 4
-"""How many ULPs a computed floating-point number may differ by between processors."""
 
 
 def differences(expected: Path, path: Path, release: str) -> Iterator[str]:
@@ -93,27 +90,12 @@ def rounded_elsewhere(expected: Path, path: Path, release: str) -> list[Fixture]
     recipe, may or may not see the same bits.
     """
     ours, theirs = (_fixtures(root, release) for root in (expected, path))
-    return [item for recipe, item in ours.items() if recipe in theirs and _is_rounded(item, theirs[recipe])]
+    return [item for recipe, item in ours.items() if recipe in theirs and is_rounded(item, theirs[recipe])]
 
 
 def _fixtures(root: Path, release: str) -> dict[str, Fixture]:
     path = root / "fixtures" / release_folder(release) / MANIFEST
     return {fixture.recipe: fixture for fixture in read_manifest(path).fixtures} if path.is_file() else {}
-
-
-def _is_rounded(fixture: Fixture, other: Fixture) -> bool:
-    return set(same_but_for_varying(fixture, other)) in ({"content", "golden"}, {"golden"}) and only_last_bits(fixture, other)
-
-
-def only_last_bits(fixture: Fixture, other: Fixture) -> bool:
-    """Whether two goldens differ only in the last bits of floating-point numbers, which depend on the processor."""
-    if ("error" in fixture.golden) is not ("error" in other.golden):
-        return False
-    apart, errors = all_differences(fixture.golden, other.golden)
-    kept = [
-        result for result in apart if result.kind == "value" and result.dtype in DTYPES and DTYPES[result.dtype].kind == "float"
-    ]
-    return bool(apart) and kept == apart and not errors and all(float(result.facts["max_ulp"]) <= LAST_BITS for result in apart)
 
 
 def _files(root: Path) -> dict[str, Path]:
