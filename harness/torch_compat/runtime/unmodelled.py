@@ -20,7 +20,7 @@ from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype, res
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.unmodelled_arguments import OUT_OF_RANGE
-from torch_compat.runtime.unmodelled_calls import Calls, UnmodelledCalls, empty, entry, first
+from torch_compat.runtime.unmodelled_calls import Calls, UnmodelledCalls, empty, entry, first, reads_its_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -444,6 +444,7 @@ ENTRIES: Final = (
     entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
     entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
     entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the memory between the elements of non-contiguous indices"),
+    entry("addmm_|addmv_|addr_|addbmm_|baddbmm_", "..", reads_its_result, "writes to elements that the library reads in an order of its own"),
     entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "ignores the shape of an operand multiplied by zero"),
     entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of an empty tensor, which is uninitialized memory"),
     entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
@@ -452,7 +453,6 @@ ENTRIES: Final = (
     entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
     entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
-    entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "reads elements in the memory order of the destination"),
     entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "accepts a 0-dim target, for which the result is one-dimensional or the call is refused"),
     entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),

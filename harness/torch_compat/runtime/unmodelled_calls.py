@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Calls", "UnmodelledCalls", "argument", "empty", "entry", "first"]
+__all__ = ["Calls", "UnmodelledCalls", "argument", "empty", "entry", "first", "reads_its_result"]
 
 Calls = tuple[Any, ...]
 
@@ -50,3 +52,19 @@ def argument(args: Calls, keywords: dict[str, Any], name: str, at: int, otherwis
 def entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     """Create an entry; ``releases`` is text."""
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
+
+
+def reads_its_result(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Whether the tensor that is written to shares elements with a factor."""
+    target = first(args)
+    factors = [arg.array for arg in (*args[1:3], *keywords.values()) if arg.__class__ is Tensor]
+    return target is not None and any(share_elements(target, factor) for factor in factors)
+
+
+def share_elements(array: Any, other: Any) -> bool:
+    """Whether two arrays have an element in common; yes if that costs too much to decide."""
+    work: Any = 1 << 12
+    try:
+        return np.shares_memory(array, other, max_work=work)
+    except np.exceptions.TooHardError:
+        return True

@@ -45,6 +45,7 @@ ELSEWHERE = {
 WORDED = {
     *(("aten::quantize_per_tensor", Release(since)) for since in ("1.10.0", "1.11.0")),
     *((f"aten::{name}", Release("1.9.0")) for name in ("int_repr", "q_scale", "q_zero_point")),
+    *(("aten::set", Release(since)) for since in ("1.3.0", "1.5.0")),
     *((f"aten::{name}_cell", Release("2.15.0")) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh")),
 }
 """Versions that differ in the words, or the class, of an error alone."""

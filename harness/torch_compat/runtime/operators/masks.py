@@ -97,8 +97,12 @@ _masked_fills("1.5.0", lambda self, mask, value: _masked_fill(self, mask, value,
 _masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, ONLY_BOOL))
 
 
-def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor, taken: int) -> Tensor:
-    """Copy the elements of the source, in order, to where the mask is set."""
+def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor, taken: int, *, by_memory: bool = False) -> Tensor:
+    """Copy the elements of the source, in order, to where the mask is set.
+
+    Parameters:
+        by_memory: whether the elements of the result are visited in the memory order of ``self``.
+    """
     if source.array.dtype != self.array.dtype:
         raise fail(
             f"masked_scatter: expected self and source to have same dtypes but got {words(self.array.dtype)} and {words(source.array.dtype)}"
@@ -111,7 +115,12 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor, taken: int) -> T
         raise fail(
             f"masked_scatter: expected self and source to have as many elements: {count} needed, {source.array.size} available"
         )
-    array[chosen] = source.array.reshape(-1)[:count]
+    if by_memory and shape == self.array.shape:
+        steps = [step if size > 1 else 0 for size, step in zip(shape, self.array.strides, strict=True)]
+        order = sorted(range(len(shape)), key=steps.__getitem__, reverse=True)
+        array.transpose(order)[chosen.transpose(order)] = source.array.reshape(-1)[:count]
+    else:
+        array[chosen] = source.array.reshape(-1)[:count]
     return Tensor(array)
 
 
@@ -124,9 +133,17 @@ functional("masked_scatter", inplace=True, out=False)(_masked_scatter_1_0)
 functional("masked_scatter", inplace=True, out=False, since="1.2.0")(
     lambda self, mask, source: _masked_scatter(self, mask, source, BYTES_TOO)
 )
-functional("masked_scatter", inplace=True, out=False, since="1.8.0")(
+functional("masked_scatter", out=False, since="1.8.0")(
     lambda self, mask, source: _masked_scatter(self, mask, source, FIRST_BYTES)
 )
+
+
+@operator("aten::masked_scatter_", since="1.8.0")
+def masked_scatter_1_8(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """From 1.8 to 2.0, elements are visited in the memory order of the tensor that is written to."""
+    return write(self, _masked_scatter(self, mask, source, FIRST_BYTES, by_memory=True).array)
+
+
 functional("masked_scatter", inplace=True, out=False, since="2.1.0")(
     lambda self, mask, source: _masked_scatter(self, mask, source, ONLY_BOOL)
 )

@@ -123,15 +123,6 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     return bool(self.array.shape == other.array.shape)
 
 
-@operator("aten::is_set_to", gradient=False)
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both tensors are the same view of the same memory."""
-    a, b = self.array, tensor.array
-    return bool(
-        a.shape == b.shape and a.strides == b.strides and owner(a) is owner(b) and self.storage_offset == tensor.storage_offset
-    )
-
-
 @operator("aten::is_neg", "aten::is_conj", "aten::is_inference", "aten::is_distributed", "aten::_is_zerotensor", gradient=False)
 def never(_self: Tensor) -> bool:
     """Always false: tensors of this reader never have these properties."""
@@ -525,19 +516,6 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: int | None 
     """Change to the shape of another tensor, and to its memory order if the format is to be preserved."""
     wanted = format_of(the_template.array) if memory_format == PRESERVE else memory_format
     return resized_as(self, the_template.array.shape, wanted)
-
-
-@operator("aten::set_", gradient=False)
-def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
-    """Take over the memory of another tensor."""
-    self.array = np.empty(0, self.array.dtype) if source is None else source.array[...]
-    return self
-
-
-@operator("aten::set_data", gradient=False)
-def set_data(self: Tensor, new_data: Tensor) -> None:
-    """Take over the memory of another tensor."""
-    self.array = new_data.array[...]
 
 
 @operator("aten::atleast_1d")
