@@ -290,6 +290,22 @@ def test_arguments_that_are_none_say_what_is_wrong_where(tmp_path: Path, text: s
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("text", ["[]", "[1, 2]", "[1, 2, 3]"])
+@pytest.mark.parametrize("file", ["torch-2.13.0/div.pt", "torch-2.13.0/export_alias_of_input.pt2"])
+def test_a_call_with_wrong_arguments_is_told_how_to_write_them(run: Any, file: str, text: str) -> None:
+    path = REPOSITORY / "fixtures" / file
+    status, out, _ = run(path, "--args", text)
+    assert status == 1
+    assert "note: for --args, write a JSON list of the positional arguments, such as [1, 2.5]" in out
+    assert f"note: `torch-compat inspect {path} --code` prints the program" in out
+    assert not [note for note in json.loads(run(path, "--args", text, "--format", "json")[1])["notes"] if "--args" in note]
+
+
+def test_an_error_of_the_program_has_no_advice_about_arguments(run: Any, tmp_path: Path) -> None:
+    path = model(tmp_path, FORWARD.format("int"), '  ops.prim.RaiseException("no")', "  return x")
+    assert "--args" not in run(path, "--args", "[1]")[1]
+
+
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "args.json"
     path.write_bytes(b'["\xff"]')

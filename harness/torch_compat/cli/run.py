@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessErr
 from torch_compat.readers.reference import NAME, Reference, is_reference, load
 from torch_compat.runtime.faults import CALLED
 from torch_compat.runtime.horizons import known_horizon
-from torch_compat.runtime.json_values import plain, read_arguments, shown_value, value_text
+from torch_compat.runtime.json_values import FORM, plain, read_arguments, shown_value, value_text
 from torch_compat.words import suggest
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ STATUS = {"loaded": 0, "refused": 1, "raised": 1, "crashed": 1, "timed-out": 1, 
 FAULT = 3
 MOST = 12  # methods in a message
 PROGRAMS = ("torchscript", "mobile", "export")  # families with something that a release can run
+_WRONG_ARGUMENTS = re.compile(
+    r"^\w+\(\) (?:is missing value for argument|expected at most|missing \d+ required|takes \d+ positional)|Expected a value of type '"
+)  # as TorchScript and Python word it
 EXPECTED = "a TorchScript, mobile or exported program"
 
 
@@ -112,6 +116,9 @@ def run(
         print_json(document)
     else:
         _print(document)
+        if done["outcome"] == "raised" and _WRONG_ARGUMENTS.search(done["error"]["message"]):
+            say_wrapped(f"note: for --args, {FORM}")
+            say_wrapped(f"note: `torch-compat inspect {plain(str(path))} --code` prints the program")
     return status
 
 
