@@ -191,6 +191,9 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
     [
         ("judge --as-of soon", 2, "'soon' is neither a date nor a release in the policy"),
         ("judge --as-of 2026-13-01", 2, "'2026-13-01' is not a valid date"),
+        ("judge --as-of 2026-13-01", 2, "use a date from 2018-12-07 to 2999-12-31, or a release, such as "),
+        ("judge --as-of 2018-12-06", 2, "2018-12-06 is before 2018-12-07, the date of the first release, 1.0.0"),
+        ("judge --as-of 3000-01-01", 2, "3000-01-01 is after 2999-12-31, the last date that is accepted"),
         ("judge --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("replay --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("judge surplus", 2, "unexpected extra argument (surplus)"),
