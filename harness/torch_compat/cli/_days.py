@@ -1,15 +1,34 @@
-"""The options for a date and for a profile of the promises."""
+"""The options for a date and for a profile of the promises, and the type of a date."""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-__all__ = ["as_of_option", "profile_option"]
+__all__ = ["Day", "as_of_option", "profile_option"]
 
 Command = Callable[..., Any]
+
+
+class Day(click.ParamType):
+    """A date in the form YYYY-MM-DD."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dt.date:
+        """Convert a value of the command line."""
+        if isinstance(value, dt.date):
+            return value
+        try:
+            if re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+                return dt.date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a valid date: there is no such day", param, ctx)
+        self.fail(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31", param, ctx)
 
 
 def as_of_option(command: Command) -> Command:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._status import exit_status
 from torch_compat.cli._terminal import terminal_width
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.loadability import packaged_rules
@@ -91,6 +92,8 @@ def inspected(
         quick: read no weights: no digest, no checksums of large records.
         write: receives the entries for other tools, and the exit status.
     """
+    if format_ == "json":
+        refuse_ignored("--format json", "prints the facts of each file", {"--tree": tree, "--code": code})
     conditions = tuple(map(condition, dict.fromkeys(fail_on)))
     files = chain.from_iterable(map(files_of, paths))
     first = list(islice(files, ALONE + 1))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.cli._days import Day
 from torch_compat.cli._observing import print_reading
 from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
@@ -48,7 +49,7 @@ STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "le
 )
 @click.option(
     "--uploaded",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=Day(),
     metavar="DATE",
     help="Upload date of the release, if neither pip nor the package index provides it.",
 )
@@ -61,7 +62,7 @@ def admit(
     only: tuple[str, ...],
     until: str | None,
     keep: bool,
-    uploaded: dt.datetime | None,
+    uploaded: dt.date | None,
     trust: bool,
     root: Path | None,
     format_: str,
@@ -96,7 +97,7 @@ def admit(
         )
     console = stderr()
     admission = Admission(
-        place, version, uploaded and uploaded.date(), keep, trust,
+        place, version, uploaded, keep, trust,
         say=lambda line: console.print(f"  {line}", markup=False), progress=lambda: Progress(stderr()),
         read=lambda reading: print_reading(reading, show=False, format_="text"),
     )  # fmt: skip

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.cli._days import Day
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._paths import NamedPath
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import UsageError
 from torch_compat.words import count_of
 
@@ -130,7 +132,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 )
 @click.option(
     "--as-of",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=Day(),
     metavar="DATE",
     help="Date as of which expired waivers are ignored. Default: today.",
 )
@@ -147,7 +149,7 @@ def check(
     *,
     forward: bool,
     upgraders: tuple[str, ...],
-    as_of: dt.datetime | None,
+    as_of: dt.date | None,
     no_waivers: bool,
     root: Path | None,
     format_: str,
@@ -161,6 +163,8 @@ def check(
     from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - imported on use
     from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415
 
+    if no_waivers:
+        refuse_ignored("--no-waivers", "ignores the waivers and their dates", {"--as-of": as_of})
     waivers: tuple[Any, ...] = ()
     became: Mapping[tuple[str, str], str] = {}
     if not no_waivers:
@@ -168,7 +172,7 @@ def check(
 
         policy = find_policy(root)
         waivers, became = policy.operator_waivers, policy.became
-    today = as_of.date() if as_of else dt.datetime.now(dt.UTC).date()
+    today = as_of or dt.datetime.now(dt.UTC).date()
     checked = check_operators(
         read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, became=became, as_of=today
     )

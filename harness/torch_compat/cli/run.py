@@ -9,7 +9,15 @@ import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, trust_option
 from torch_compat.cli._paths import NamedPath
-from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NoArchive, NothingSelected, Untrusted, UsageError
+from torch_compat.errors import (
+    ArchiveError,
+    EnvironmentUnavailable,
+    HarnessError,
+    NoArchive,
+    NothingSelected,
+    Untrusted,
+    UsageError,
+)
 from torch_compat.readers.reference import NAME, Reference, is_reference, load
 from torch_compat.runtime.faults import CALLED
 from torch_compat.runtime.horizons import known_horizon

@@ -11,6 +11,7 @@ from torch_compat.cli._format import say
 from torch_compat.cli._output import counting
 from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
 from torch_compat.releases.release import named
@@ -76,6 +77,13 @@ def signoff(
         raise UsageError("--verify, --withdraw and --attach cannot be combined")
     if signers is not None and not verify:
         raise UsageError("--signers requires --verify")
+    signing = {"--by": by, "--date": date, "--accept": accepted, "--because": reasons}
+    if verify:
+        refuse_ignored("--verify", "does not sign", signing)
+    if attach is not None:
+        refuse_ignored("--attach", "does not sign", signing)
+    if withdraw:
+        refuse_ignored("--withdraw", "does not sign", {"--accept": accepted})
     if not verify:
         place.complete()  # otherwise a sign-off whose writer was killed could be taken for a complete one
     if verify or attach is not None:  # a signed release has a known name, whatever has become of the policy
