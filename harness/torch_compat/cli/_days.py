@@ -23,12 +23,12 @@ class Day(click.ParamType):
         """Convert a value of the command line."""
         if isinstance(value, dt.date):
             return value
+        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+            self.fail(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31", param, ctx)
         try:
-            if re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
-                return dt.date.fromisoformat(value)
+            return dt.date.fromisoformat(value)
         except ValueError:
             self.fail(f"{value!r} is not a valid date: there is no such day", param, ctx)
-        self.fail(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31", param, ctx)
 
 
 def as_of_option(command: Command) -> Command:
