@@ -55,7 +55,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
         return 0
     console = stdout()
     console.print(f"created {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> on {_on_lines(lines)}, and correct OPERATORS and SINCE. Then run:", markup=False)
+    console.print(f"Replace {UNFINISHED}...> on {_on_lines(lines)}. Then run:", markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
