@@ -81,7 +81,7 @@ class Root:
 
         Parameters:
             counted: whether to read its lock of counts. Commands that recount pass False.
-            drafts: whether placeholders of ``torch-compat new`` are allowed. Commands that judge nothing pass True.
+            drafts: whether placeholders of ``torch-compat new`` are allowed. Tables with a placeholder are then missing.
 
         Raises:
             NothingSelected: the tree has no policies.

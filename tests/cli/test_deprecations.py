@@ -378,7 +378,7 @@ def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask
     refused = ask("deprecations")
     assert (refused.status, refused.out) == (2, "")
     for line in paths["policies/torch/deprecations/my-own.toml"]:
-        assert f"deprecations/my-own.toml:{line}: is unfinished: replace the placeholder with " in refused.err
+        assert f"deprecations/my-own.toml:{line}: the entry is unfinished: replace the placeholder with " in refused.err
     # finished as an author would: what is asked for, and nothing else
     text = policy.read_text(encoding="utf-8")
     text = re.sub(r'release = "<replace this: [^>]*>"', 'release = "1.11.0"', text)
@@ -431,8 +431,25 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     assert not (root / "policies/torch/waivers/other.toml").exists()
 
 
+def test_other_drafts_neither_block_a_waiver_for_a_finding_nor_change_what_fails(ask: Ask, root: Path) -> None:
+    unwaived(root)
+    cause = "deprecations-timeline:too-early:too-early/removed@1.7.0"
+    (root / "harness" / "torch_compat" / "rules").mkdir(parents=True)
+    assert ask("new", "waiver", "draft").status == 0
+    assert ask("new", "rule", "mine").status == 0
+    assert ask("new", "deprecation", "my-own", "--kind", "removal").status == 0
+    for name in ("first", "second"):  # the first is a draft, too, so it waives nothing yet
+        ended = ask("new", "waiver", name, "--finding", cause)
+        assert (ended.status, ended.err) == (0, "")
+        assert cause in (root / f"policies/torch/waivers/{name}.toml").read_text(encoding="utf-8")
+
+
 def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
-    ask("new", "waiver", "mine")
+    begun = ask("new", "waiver", "mine").out
+    assert begun.endswith(
+        "After every placeholder is replaced, run:\n  torch-compat accept\n  torch-compat accept --write\n  torch-compat judge\n"
+        "With --finding ID, the command fills in the cells of a failing finding.\n"
+    )
     refused = ask("judge")
     assert refused.status == 2
     assert "replace the placeholder with the recipes" in refused.err

@@ -45,8 +45,9 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     assert (result.status, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0] == "created fixtures/recipes/twice.py"
-    assert lines[1] == f"Replace {UNFINISHED}...> on lines 1, 5 and 21. Then run:"
-    then = [shlex.split(line)[1:] for line in lines[2:]]
+    assert lines[1] == f"  replace {UNFINISHED}...> on lines 1, 5 and 21"
+    assert lines[2] == "After every placeholder is replaced, run:"
+    then = [shlex.split(line)[1:] for line in lines[3:]]
     assert [words[0] for words in then] == ["readers", "produce", "observe", "judge"]
 
     refused = command(*then[1])
@@ -204,7 +205,7 @@ def test_a_file_that_existed_is_changed(command: Callable[..., Any], tree: Tree)
     assert [line for line in lines if not line.startswith(" ")] == [
         f"created {RULES}/mine_holds.py",
         "changed policies/torch/promises.toml",
-        "Then run:",
+        "After every placeholder is replaced, run:",
     ]
     assert sum(line.startswith(f"  replace {UNFINISHED}...> on lines ") for line in lines) == 2
 

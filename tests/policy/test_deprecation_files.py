@@ -94,7 +94,7 @@ def test_a_half_done_line_is_said_once(policy: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     assert mistakes(policy) == [
-        "deprecations/mode.toml:21: is unfinished: replace the placeholder with the release that removed it"
+        "deprecations/mode.toml:21: the entry is unfinished: replace the placeholder with the release that removed it"
     ]
 
 

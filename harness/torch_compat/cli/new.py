@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["new"]
 
+_THEN = "After every placeholder is replaced, run:"
+
 
 @click.group(cls=WithCommands)
 def new() -> None:
@@ -55,7 +57,8 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
         return 0
     console = stdout()
     console.print(f"created {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> on {_on_lines(lines)}. Then run:", markup=False)
+    console.print(f"  replace {UNFINISHED}...> on {_on_lines(lines)}", markup=False)
+    console.print(_THEN, markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
@@ -136,10 +139,13 @@ def rule(name: str, root: Path | None, format_: str) -> int:
 def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
     """Create the waiver policies/torch/waivers/NAME.toml.
 
-    Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+    Without --finding, the cells are placeholders, too. `torch-compat judge --full` prints the IDs of findings. Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
     """
     place = _place(root)
-    return _tell(place, new_waiver(place, name, ids), format_)
+    status = _tell(place, new_waiver(place, name, ids), format_)
+    if not ids and format_ == "text":
+        stdout().print("With --finding ID, the command fills in the cells of a failing finding.", markup=False)
+    return status
 
 
 def _place(root: Path | None) -> Root:
@@ -167,7 +173,7 @@ def _tell(place: Root, created: Created, format_: str) -> int:
         verb = "created" if number < len(created.paths) else "changed"
         console.print(f"{verb} {path}", markup=False, soft_wrap=True)
         console.print(f"  replace {UNFINISHED}...> on {_on_lines(lines)}", markup=False, soft_wrap=True)
-    console.print("Then run:", markup=False)
+    console.print(_THEN, markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0

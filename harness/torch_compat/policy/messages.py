@@ -34,7 +34,7 @@ _TYPES = {
 _LONGEST = 60
 UNFINISHED: Final = "<replace this: "
 """The placeholder in a file created by ``torch-compat new`` for information that only its author knows."""
-HALF_DONE: Final = "is unfinished: replace the placeholder with "
+HALF_DONE: Final = "the entry is unfinished: replace the placeholder with "
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.judgement import missing_rule
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
@@ -161,7 +162,7 @@ def _rule_says(name: str) -> dict[str, Any]:
     """The parts of the docstring of a rule's module, obtained without running it."""
     path = inside(Path(__file__).parents[1], f"rules/{name.replace('-', '_')}.py")
     if not path.is_file():
-        raise UsageError(f"the policy names the rule {name!r}, which does not exist", code="unknown-rule")
+        raise missing_rule(name)
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     summary, *paragraphs = text.split("\n\n")
     says: dict[str, Any] = {"rule": " ".join(summary.split())}

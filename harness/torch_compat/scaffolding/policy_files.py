@@ -176,7 +176,7 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
         UsageError: the name cannot be used, or a finding does not exist.
         WriteError: it cannot be written.
     """
-    policy = place.policy() if ids else place.policy(counted=False, drafts=True)  # only findings are judged
+    policy = place.policy(counted=bool(ids), drafts=True)  # to judge, the counts are needed; other drafts are not
     refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
@@ -186,7 +186,7 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
         findings = _findings(place, policy, ids)
         covers, shown = _covers(findings, policy), f"\nShown by: {findings[0].reproduce}"
     create(place, {path: _WAIVER.format(mark=UNFINISHED, name=name, covers=covers, shown=shown)})
-    return Created("waiver", name, (path,), (ACCEPT, "torch-compat judge"))
+    return Created("waiver", name, (path,), ("torch-compat accept", ACCEPT, "torch-compat judge"))
 
 
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
