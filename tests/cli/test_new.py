@@ -125,7 +125,7 @@ def test_each_family_works_with_a_real_release(family: str, tmp_path: Path, caps
         ("class", "'class' is not a valid recipe name"),
         ("json", "'json' is the name of a module that recipes may import"),
         ("torch", "'torch' is the name of a module that recipes may import"),
-        ("add", "fixtures/recipes/add.py: already exists"),
+        ("add", "fixtures/recipes/add.py: already exists, expected the name of a new file\n  choose another name"),
     ],
 )
 def test_a_bad_or_taken_name_is_refused(command: Callable[..., Any], tree: Tree, name: str, said: str) -> None:

@@ -8,7 +8,7 @@ import click
 
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._kinds import KindOf
-from torch_compat.cli._output import format_option, print_json, stdout
+from torch_compat.cli._output import announce, format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.policy import Family
@@ -95,7 +95,14 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
     from torch_compat.scaffolding.upgrader import UPGRADERS, new_upgrader, upgrader_steps  # noqa: PLC0415 - reads every schema of every release
 
     place = _place(root)
-    known, created = new_upgrader(place, operator)
+    known, created, released = new_upgrader(place, operator)
+    for earlier in released:
+        announce(
+            f"note: {operator} already has the upgrader {earlier.id}, for programs of file format {earlier.bump - 1} and older; "
+            f"{known.id} is for another change after it"
+        )
+    if released and created:
+        announce(f"  if you did not mean another change, delete the table of {known.id} in {UPGRADERS} and the created files")
     left = upgrader_steps(place, known)
     if format_ == "json":
         rows = [{"done": item.done, "what": item.what, "command": item.command} for item in left]

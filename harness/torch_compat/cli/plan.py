@@ -22,6 +22,7 @@ from torch_compat.policy.table_base import IDENTIFIER
 from torch_compat.policy.timeline import Axis
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.schedule import KINDS, SILENT, drafted, scheduled
+from torch_compat.scaffolding.created import taken
 from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
 
@@ -133,7 +134,7 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
     with changing(place.path):
         if path.exists():
-            raise UsageError("already exists", where=str(path), code="exists")
+            raise taken(path)
         with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
             copy = Path(scratch) / "torch"
             shutil.copytree(place.inside("policies/torch"), copy)

@@ -16,7 +16,7 @@ from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
-from torch_compat.scaffolding.created import Created, create, refuse_id
+from torch_compat.scaffolding.created import Created, create, refuse_id, taken
 from torch_compat.workspace import PACKAGED
 from torch_compat.writes import changing, put
 
@@ -180,7 +180,7 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
     refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
-        raise UsageError("already exists", where=str(path), code="exists")
+        raise taken(path)
     covers, shown = _COVERS.format(mark=UNFINISHED), ""
     if ids:
         findings = _findings(place, policy, ids)

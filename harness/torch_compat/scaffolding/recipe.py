@@ -12,7 +12,7 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
-from torch_compat.scaffolding.created import Created, create
+from torch_compat.scaffolding.created import Created, create, taken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,7 +160,7 @@ def _refuse_name(name: str, folder: Path) -> None:
         raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
     path = inside(folder, f"{name}.py")
     if path.exists():
-        raise UsageError("already exists", where=str(path), code="exists")
+        raise taken(path)
     frozen = inside(folder.parent, FROZEN)
     written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
     if written:
