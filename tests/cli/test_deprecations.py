@@ -206,7 +206,7 @@ def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
     ("name", "said"),
     [
         ("deprecations-timeline", ["rule deprecations-timeline", "what: each event of a deprecation", "example: a function first warns in 1.8.0"]),
-        ("keyword", ["deprecation keyword", "what error, release 1.5.0, day 2021-05-15, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
+        ("keyword", ["deprecation keyword", "2021-05-15: error in 1.5.0, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
         ("too-early", ["was removed in 1.7.0 (2021-12-01), 1 release and 80 days too early"]),
         ("planned", ["next: may be removed or raise an error from 1.12.0"]),
         ("early-and-known", ["waiver early-and-known", "owner: us", "file: policies/torch/waivers/early-and-known.toml"]),
