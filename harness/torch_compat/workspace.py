@@ -117,7 +117,12 @@ def find_root(given: Path | None) -> Root:
     """
     if given is not None:
         if not given.is_dir():
-            raise UsageError("is not a directory" if given.exists() else "directory not found", where=str(given))
+            found = "is not a directory" if given.exists() else "directory not found"
+            raise UsageError(
+                f"{found}, expected a directory with policies/torch",
+                where=str(given),
+                hint="pass a checkout of torch-compat as --root, or omit --root in a checkout",
+            )
         return Root(given.resolve())
     here = Path.cwd()
     for folder in (here, *here.parents):

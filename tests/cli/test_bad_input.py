@@ -74,6 +74,8 @@ def test_a_root_that_is_no_folder(command: str, run: Callable[..., Ended], tmp_p
     (tmp_path / "file").write_text("x")
     refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a directory")
     refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "directory not found")
+    said = "expected a directory with policies/torch\n  pass a checkout of torch-compat as --root, or omit --root in a checkout\n"
+    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, said)
 
 
 @pytest.mark.parametrize("command", ["judge", "replay", "observe --reader torch-1.5.1", "produce torch-1.5.1"])

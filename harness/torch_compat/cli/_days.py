@@ -1,4 +1,4 @@
-"""The options for a date and for a profile of the promises, and the type of a date."""
+"""The options for a date and for a profile of the promises, and the form of a date."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from typing import Any
 
 import click
 
-__all__ = ["Day", "as_of_option", "profile_option"]
+__all__ = ["as_of_option", "day_given", "profile_option"]
 
 Command = Callable[..., Any]
 
 
-class Day(click.ParamType):
-    """A date in the form YYYY-MM-DD."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dt.date:
-        """Convert a value of the command line."""
-        if isinstance(value, dt.date):
-            return value
-        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
-            self.fail(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31", param, ctx)
-        try:
-            return dt.date.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a valid date: there is no such day", param, ctx)
+def day_given(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dt.date | None:
+    """Parse a date in the form YYYY-MM-DD; a callback of an option."""
+    if value is None:
+        return None
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        raise click.BadParameter(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31")
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a valid date: there is no such day") from None
 
 
 def as_of_option(command: Command) -> Command:

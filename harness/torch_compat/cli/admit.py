@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._days import Day
+from torch_compat.cli._days import day_given
 from torch_compat.cli._observing import print_reading
 from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
@@ -49,7 +49,7 @@ STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "le
 )
 @click.option(
     "--uploaded",
-    type=Day(),
+    callback=day_given,
     metavar="DATE",
     help="Upload date of the release, if neither pip nor the package index provides it.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._days import Day
+from torch_compat.cli._days import day_given
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._paths import NamedPath
@@ -132,7 +132,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 )
 @click.option(
     "--as-of",
-    type=Day(),
+    callback=day_given,
     metavar="DATE",
     help="Date as of which expired waivers are ignored. Default: today.",
 )
