@@ -84,8 +84,9 @@ def admit(
     stopped; the end result is the same. The other readers run one after another, oldest first. An environment that is built only for the readers
     step is removed before the next one is built, unless --keep-environments is given.
 
-    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive the finding); 4
-    a step could not be completed or checked.
+    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive
+    the finding); 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 a step could not be
+    completed or checked.
     """  # noqa: D301 - click reads the character
     version = release.removeprefix("torch-")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):

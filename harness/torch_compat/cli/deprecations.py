@@ -69,6 +69,10 @@ def deprecations(
 
     Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. In this case the behavior of releases is
     not checked, and the exit status is 4 unless a promise is broken.
+
+    Exit status: 0 every promise that was checked holds, or each violation is waived or already existed in an older release;
+    1 a promise is broken; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 incomplete: a
+    required check could not be run, or there is no checkout to check.
     """
     if sweep is not None:
         refuse_ignored(

@@ -33,6 +33,8 @@ def explain(name: str, root: Path | None, format_: str) -> int:
     ID can name a rule, waiver, deprecation, change, behavior, format version, set of load options, profile, timeline or
     release. For the ID of a finding, its rule and its waivers are explained. For an operator (aten::div, aten::div.Tensor) or a function
     (torch.div), everything about it is explained: waivers, changes, format versions and deprecations.
+
+    Exit status: 0 there is such an entry; 2 invalid usage, or there is no such entry; 3 internal error in torch-compat.
     """
     result = explained(root, name)
     if format_ == "json":

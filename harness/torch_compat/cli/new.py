@@ -46,6 +46,9 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
 
     The template is a small recipe that works, with placeholders to replace. `produce` and `judge` reject it until all placeholders are
     replaced.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     created, since = new_recipe(place, name, family)
@@ -76,6 +79,9 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
 
     Writes policies/torch/deprecations/NAME.toml, based on the example for its kind, and its probe in fixtures/deprecations. Until
     all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     return _tell(place, new_deprecation(place, name, kind), format_)
@@ -91,6 +97,9 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
     Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the operator's schema in the newest release and the next file
     format version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints the
     remaining steps. Run the command again to see which steps remain.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     from torch_compat.scaffolding.upgrader import UPGRADERS, new_upgrader, upgrader_steps  # noqa: PLC0415 - reads every schema of every release
 
@@ -127,6 +136,9 @@ def rule(name: str, root: Path | None, format_: str) -> int:
 
     Writes harness/torch_compat/rules/NAME.py, and adds a [[rule]] to policies/torch/promises.toml. Until all placeholders are
     replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     return _tell(place, new_rule(place, name), format_)
@@ -147,6 +159,9 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
     """Create the waiver policies/torch/waivers/NAME.toml.
 
     Without --finding, the cells are placeholders, too. `torch-compat judge --full` prints the IDs of findings. Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     status = _tell(place, new_waiver(place, name, ids), format_)

@@ -135,9 +135,10 @@ def observe(
     With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
     results are recorded. The command first estimates the download size, disk space and time.
 
-    Exit status: 0 every outcome matches its record, or --missing found nothing missing, in which case no release is run; 1 an outcome
-    differs from its record; 4 an outcome has no record to compare with, or the reference reader does not support a feature (the
-    message names it).
+    Exit status: 0 every outcome matches its record, or --missing found nothing missing, in which case no release is run; 1
+    an outcome differs from its record; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 an
+    outcome has no record to compare with, the release is not available on this machine, or the reference reader does not
+    support a feature (the message names it).
     """
     if everywhere:
         name = _of_everywhere(recipe, click.get_current_context())

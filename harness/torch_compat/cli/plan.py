@@ -60,6 +60,9 @@ def plan(
     """Plan a change to SUBJECT: print the earliest schedule that keeps every promise.
 
     KIND is the kind of change: operator, mode, keyword-only, removal, rename, default, behavior or file-format.
+
+    Exit status: 0 every step has a date; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 a
+    step is later than the calendar, including planned releases.
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:

@@ -111,8 +111,9 @@ def prove(
     change the result of a generated call. Changes that cannot affect any result are listed, with the reason, in the upgrader's table
     (`equivalent`).
 
-    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes are detected, and at most one is missed); 1 a change was
-    found (--mutate: too few detected); 2 invalid usage; 4 something could not be checked.
+    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes are detected, and at most
+    one is missed); 1 a change was found (--mutate: too few detected); 2 invalid usage, or an invalid input file; 3 internal
+    error in torch-compat; 4 something could not be checked.
     """
     place = _place(root)
     chosen = _chosen(name, everything, place)

@@ -70,7 +70,8 @@ def signoff(
 
     To sign with a key: `ssh-keygen -Y sign -f KEY -n torch-compat signoff.json`, then --attach signoff.json.sig.
 
-    Exit status: 0 signed, or nothing has changed; 1 refused, changed or withdrawn; 4 a signature could not be verified.
+    Exit status: 0 signed, or nothing has changed; 1 refused, changed or withdrawn; 2 invalid usage, or an invalid input
+    file; 3 internal error in torch-compat; 4 a signature could not be verified.
     """
     place = find_root(root)
     if sum((verify, withdraw, attach is not None)) > 1:
