@@ -117,9 +117,9 @@ def find_root(given: Path | None) -> Root:
     """
     if given is not None:
         if not given.is_dir():
-            found = "is not a directory" if given.exists() else "directory not found"
+            fault = "is not a directory" if given.exists() else "directory not found"
             raise UsageError(
-                f"{found}, expected a directory with policies/torch",
+                f"{fault}, expected a directory with policies/torch",
                 where=str(given),
                 hint="pass a checkout of torch-compat as --root, or omit --root in a checkout",
             )
