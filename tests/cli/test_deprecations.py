@@ -336,8 +336,22 @@ def test_kinds_are_spelled_in_american_and_stored_as_ids(ask: Ask, root: Path) -
     assert "--loud applies only to behavior, default, operator" in ask("plan", "removal", "torch.foo", "--loud").err
     assert ask("new", "deprecation", "mine", "--kind", "behavior-change").status == 0
     written = (root / "policies/torch/deprecations/mine.toml").read_text(encoding="utf-8")
-    assert 'kind = "behaviour-change"' in written
-    assert "behaviour" not in written.replace("behaviour-change", "")
+    assert 'kind = "behavior-change"' in written
+    assert 'probe = "mine"' in written
+    assert "behaviour" not in written
+    (root / "policies/torch/deprecations/mine.toml").unlink()
+    (root / "fixtures/deprecations/mine.py").unlink()
+    assert row(ask("deprecations", "--format", "json"), "behaviour")["kind"] == "behaviour-change"
+    told = ask("deprecations", "--full").out
+    assert "torch.behaviour (behavior-change): switched" in told
+    assert "behaviour-change" not in told
+    for name in ("silent behavior-change", "silent behaviour-change"):
+        assert ask("explain", name).out.startswith("timeline silent behavior-change\n  kind: behavior-change\n")
+    path = root / "policies/torch/deprecations/behaviour.toml"
+    text = path.read_text(encoding="utf-8")
+    before = load_policy(root / "policies" / "torch")
+    path.write_text(text.replace("behaviour-change", "behavior-change"), encoding="utf-8")
+    assert load_policy(root / "policies" / "torch") == before
 
 
 def test_help_is_spelled_in_american() -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.text import Text
 
-from torch_compat.cli._kinds import american
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.report.explained import explained
 from torch_compat.report.paragraphs import paragraph
+from torch_compat.words import american
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from torch_compat.cli._days import profile_option
-from torch_compat.cli._kinds import KindOf, american
+from torch_compat.cli._kinds import KindOf
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
@@ -23,6 +23,7 @@ from torch_compat.policy.timeline import Axis
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.schedule import KINDS, SILENT, drafted, scheduled
 from torch_compat.scaffolding.created import taken
+from torch_compat.words import american
 from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
 

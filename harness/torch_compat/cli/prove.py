@@ -16,7 +16,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
 from torch_compat.runtime.json_values import plain
-from torch_compat.words import count_of, suggest
+from torch_compat.words import american, count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def _example(counterexample: Counterexample) -> dict[str, Any]:
 def _print(proof: Proof) -> None:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
-    counts = ", ".join(f"{count} {word}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
+    counts = ", ".join(f"{count} {american(word)}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
     say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modeled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
     for note in proof.notes:
         say_wrapped(f"  {plain(note)}")

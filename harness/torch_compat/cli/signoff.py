@@ -17,7 +17,7 @@ from torch_compat.escapes import escaped
 from torch_compat.releases.release import named
 from torch_compat.replay.signing import attach, sign, verify, withdraw
 from torch_compat.report.release.signoff import FOLDER, STATEMENT
-from torch_compat.words import count_of
+from torch_compat.words import american, count_of
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
         say(f"{version} is not signed: {count_of(len(signed.left), 'reason')}", err=True)
         for item in signed.left:
             how = f" (--accept '{item.id}' --because TEXT)" if item.acceptable else ""
-            say(f"  {item.kind}: {escaped(item.text)}{escaped(how)}", err=True)
+            say(f"  {american(item.kind)}: {escaped(item.text)}{escaped(how)}", err=True)
         return 1
     document = signed.document
     counts = ", ".join(f"{count} {verdict}" for verdict, count in document["counts"].items() if count)

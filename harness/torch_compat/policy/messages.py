@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic import BaseModel
 
 from torch_compat.policy.table_base import SHAPES
-from torch_compat.words import did_you_mean, similar_names
+from torch_compat.words import american, did_you_mean, similar_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
         case "too_short":
             return "must name at least one"
         case "literal_error":
-            allowed = [option.strip("'") for option in context["expected"].replace(" or ", ", ").split(", ")]
+            allowed = [american(option.strip("'")) for option in context["expected"].replace(" or ", ", ").split(", ")]
             return f"must be one of {', '.join(allowed)}; found {found(value)}{suggestion(value, allowed)}"
         case "string_pattern_mismatch":
             return f"must be {SHAPES[context['pattern']]}; found {found(value)}"

@@ -14,7 +14,7 @@ from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
-from torch_compat.words import count_of, suggest
+from torch_compat.words import american, count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def explained(root: Path | None, name: str) -> list[Explained]:
     """
     policy = find_policy(root)
     known = list(_everything(policy))
-    results = [entry for entry in known if entry.id == name]
+    results = [entry for entry in known if entry.id in {name, american(name)}]
     if not results and ":" in name:  # a finding: explain its rule and its waivers
         rule = name.partition(":")[0]
         results = [entry for entry in known if (entry.kind, entry.id) == ("rule", rule)]
@@ -139,7 +139,8 @@ def _everything(policy: Policy) -> Iterator[Explained]:
     for form in policy.formats:
         yield Explained("format version", form.label, _says(form))
     for timeline in policy.timelines:
-        name = f"silent {timeline.kind}" if timeline.silent else timeline.kind
+        kind = american(timeline.kind)
+        name = f"silent {kind}" if timeline.silent else kind
         yield Explained("timeline", name, _says(timeline))
     for release in policy.calendar:
         yield Explained("release", release.version, _says(release))

@@ -17,6 +17,7 @@ from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
 from torch_compat.scaffolding.created import Created, create, refuse_id, taken
+from torch_compat.words import american
 from torch_compat.workspace import PACKAGED
 from torch_compat.writes import changing, put
 
@@ -192,9 +193,11 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
     """Return the example of a kind with placeholders for what only its author knows, and with later stages commented out."""
     folders = (place.inside("policies/examples"), PACKAGED / "examples")
-    example = next((path for folder in folders if (path := inside(folder, f"{kind}.toml")).is_file()), None)
+    example = next((path for folder in folders if (path := inside(folder, f"{american(kind)}.toml")).is_file()), None)
     if example is None:
-        raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
+        raise UsageError(
+            f"there is no worked example policies/examples/{american(kind)}.toml", where=str(place.path), code="no-example"
+        )
     schema, _story, *lines = read_whole(example, MOST_OF_A_PROGRAM).decode().splitlines()
     results = [schema.replace("../policy", "../../policy")]
     for line in lines:
@@ -205,8 +208,8 @@ def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
             results.append(line)
     text = (
         "\n".join(results)
-        .replace(f'id = "{kind}"', f'id = "{name}"')
-        .replace(f'probe = "{kind.replace("-", "_")}"', f'probe = "{probe}"')
+        .replace(f'id = "{american(kind)}"', f'id = "{name}"')
+        .replace(f'probe = "{american(kind).replace("-", "_")}"', f'probe = "{probe}"')
     )
     return _only_begun(text)
 
