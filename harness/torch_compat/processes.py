@@ -25,8 +25,8 @@ AHEAD = 128  # maximum number of chunks per process that wait to be printed
 KEPT = 10_000  # garbage collector threshold in objects; hardly any of them are in cycles
 LENGTH = 8  # bytes of the length prefix of an answer
 
-Answer = tuple[int, str, tuple[tuple[str, str, str, str], ...]]
-"""The exit status of a file, its text, and its entries for other tools: rule, level, text, path."""
+Answer = tuple[int, str, tuple[tuple[str, str, str, str], ...], str]
+"""The exit status of a file, its text, its entries for other tools (rule, level, text, path), and a message for standard error."""
 
 
 def in_processes(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["count_of", "did_you_mean", "similar_names", "suggest"]
+__all__ = ["american", "count_of", "did_you_mean", "similar_names", "suggest"]
 
 MOST: Final = 3
 """Maximum number of suggested names."""
@@ -18,6 +18,11 @@ CLOSE: Final = 0.6
 """The similarity from which a name is suggested, as in :func:`difflib.get_close_matches`."""
 SHORTEST: Final = 3
 """The length from which a part of a name is enough."""
+
+
+def american(text: str) -> str:
+    """A text with the ids in it as people spell them: ``behavior-change`` for ``behaviour-change``, the id in JSON."""
+    return text.replace("behaviour", "behavior").replace("modelled", "modeled")
 
 
 def count_of(count: int, noun: str, plural: str = "") -> str:

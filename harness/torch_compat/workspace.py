@@ -35,6 +35,7 @@ __all__ = [
 
 PACKAGED = packaged("policies")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LAST_DAY = dt.date(2999, 12, 31)  # leaves room to add the days of a timeline or of --next
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Root:
 
         Parameters:
             counted: whether to read its lock of counts. Commands that recount pass False.
-            drafts: whether placeholders of ``torch-compat new`` are allowed. Commands that judge nothing pass True.
+            drafts: whether placeholders of ``torch-compat new`` are allowed. Tables with a placeholder are then missing.
 
         Raises:
             NothingSelected: the tree has no policies.
@@ -116,7 +117,12 @@ def find_root(given: Path | None) -> Root:
     """
     if given is not None:
         if not given.is_dir():
-            raise UsageError("is not a directory" if given.exists() else "directory not found", where=str(given))
+            fault = "is not a directory" if given.exists() else "directory not found"
+            raise UsageError(
+                f"{fault}, expected a directory with policies/torch",
+                where=str(given),
+                hint="pass a checkout of torch-compat as --root, or omit --root in a checkout",
+            )
         return Root(given.resolve())
     here = Path.cwd()
     for folder in (here, *here.parents):
@@ -152,13 +158,10 @@ def day_of(text: str, policy: Policy) -> dt.date:
     """The date that a text names: a date itself, or the date of a release, including planned releases.
 
     Raises:
-        UsageError: the text is neither a date nor a release known to the policy.
+        UsageError: the text is neither a date nor a release known to the policy, or the date is before the first release.
     """
     if _DAY.fullmatch(text):
-        try:
-            return dt.date.fromisoformat(text)
-        except ValueError:
-            raise UsageError(f"{text!r} is not a valid date", code="bad-day") from None
+        return _day_in_range(text, policy)
     planned = {item.version: item.date for item in policy.planned}
     version = text.removeprefix("torch-")
     if version in planned:
@@ -172,6 +175,26 @@ def day_of(text: str, policy: Policy) -> dt.date:
             else "write dates in the form YYYY-MM-DD, such as 2027-01-31"
         )
         raise UsageError(f"{text!r} is neither a date nor a release in the policy", hint=hint, code="bad-day") from error
+
+
+def _day_in_range(text: str, policy: Policy) -> dt.date:
+    """A date on which there was something to judge.
+
+    Raises:
+        UsageError: the calendar has no such date, or there was no release yet.
+    """
+    first = min(policy.calendar, key=lambda release: release.date, default=None)
+    begin = first.date if first is not None else dt.date.min
+    hint = f"use a date from {begin} to {_LAST_DAY}, or a release, such as {policy.calendar.newest().version}" if first else None
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a valid date: there is no such day", hint=hint, code="bad-day") from None
+    if first is not None and day < begin:
+        raise UsageError(f"{text} is before {begin}, the date of the first release, {first.version}", hint=hint, code="bad-day")
+    if day > _LAST_DAY:
+        raise UsageError(f"{text} is after {_LAST_DAY}, the last date that is accepted", hint=hint, code="bad-day")
+    return day
 
 
 def newest_known(policy: Policy, recorded: Iterable[ObservedReader]) -> dt.date:
@@ -192,7 +215,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
     start, dots, end = text.partition("..")
     if not dots or not start or not end:
         raise UsageError(
-            f"{text!r} is not a range of dates", hint="use FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0"
+            f"{text!r} is not a range of dates", hint="use FROM..TO, such as 2019-01-01..2026-12-31 or 1.12.0..2.6.0"
         )
     first, last = day_of(start, policy), day_of(end, policy)
     if last < first:

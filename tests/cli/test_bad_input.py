@@ -74,6 +74,8 @@ def test_a_root_that_is_no_folder(command: str, run: Callable[..., Ended], tmp_p
     (tmp_path / "file").write_text("x")
     refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a directory")
     refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "directory not found")
+    said = "expected a directory with policies/torch\n  pass a checkout of torch-compat as --root, or omit --root in a checkout\n"
+    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, said)
 
 
 @pytest.mark.parametrize("command", ["judge", "replay", "observe --reader torch-1.5.1", "produce torch-1.5.1"])
@@ -191,6 +193,9 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
     [
         ("judge --as-of soon", 2, "'soon' is neither a date nor a release in the policy"),
         ("judge --as-of 2026-13-01", 2, "'2026-13-01' is not a valid date"),
+        ("judge --as-of 2026-13-01", 2, "use a date from 2018-12-07 to 2999-12-31, or a release, such as "),
+        ("judge --as-of 2018-12-06", 2, "2018-12-06 is before 2018-12-07, the date of the first release, 1.0.0"),
+        ("judge --as-of 3000-01-01", 2, "3000-01-01 is after 2999-12-31, the last date that is accepted"),
         ("judge --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("replay --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("judge surplus", 2, "unexpected extra argument (surplus)"),

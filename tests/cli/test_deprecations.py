@@ -206,7 +206,7 @@ def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
     ("name", "said"),
     [
         ("deprecations-timeline", ["rule deprecations-timeline", "what: each event of a deprecation", "example: a function first warns in 1.8.0"]),
-        ("keyword", ["deprecation keyword", "what error, release 1.5.0, day 2021-05-15, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
+        ("keyword", ["deprecation keyword", "2021-05-15: error in 1.5.0, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
         ("too-early", ["was removed in 1.7.0 (2021-12-01), 1 release and 80 days too early"]),
         ("planned", ["next: may be removed or raise an error from 1.12.0"]),
         ("early-and-known", ["waiver early-and-known", "owner: us", "file: policies/torch/waivers/early-and-known.toml"]),
@@ -336,8 +336,22 @@ def test_kinds_are_spelled_in_american_and_stored_as_ids(ask: Ask, root: Path) -
     assert "--loud applies only to behavior, default, operator" in ask("plan", "removal", "torch.foo", "--loud").err
     assert ask("new", "deprecation", "mine", "--kind", "behavior-change").status == 0
     written = (root / "policies/torch/deprecations/mine.toml").read_text(encoding="utf-8")
-    assert 'kind = "behaviour-change"' in written
-    assert "behaviour" not in written.replace("behaviour-change", "")
+    assert 'kind = "behavior-change"' in written
+    assert 'probe = "mine"' in written
+    assert "behaviour" not in written
+    (root / "policies/torch/deprecations/mine.toml").unlink()
+    (root / "fixtures/deprecations/mine.py").unlink()
+    assert row(ask("deprecations", "--format", "json"), "behaviour")["kind"] == "behaviour-change"
+    told = ask("deprecations", "--full").out
+    assert "torch.behaviour (behavior-change): switched" in told
+    assert "behaviour-change" not in told
+    for name in ("silent behavior-change", "silent behaviour-change"):
+        assert ask("explain", name).out.startswith("timeline silent behavior-change\n  kind: behavior-change\n")
+    path = root / "policies/torch/deprecations/behaviour.toml"
+    text = path.read_text(encoding="utf-8")
+    before = load_policy(root / "policies" / "torch").deprecations
+    path.write_text(text.replace("behaviour-change", "behavior-change"), encoding="utf-8")
+    assert load_policy(root / "policies" / "torch").deprecations == before
 
 
 def test_help_is_spelled_in_american() -> None:
@@ -378,7 +392,7 @@ def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask
     refused = ask("deprecations")
     assert (refused.status, refused.out) == (2, "")
     for line in paths["policies/torch/deprecations/my-own.toml"]:
-        assert f"deprecations/my-own.toml:{line}: is unfinished: replace the placeholder with " in refused.err
+        assert f"deprecations/my-own.toml:{line}: the entry is unfinished: replace the placeholder with " in refused.err
     # finished as an author would: what is asked for, and nothing else
     text = policy.read_text(encoding="utf-8")
     text = re.sub(r'release = "<replace this: [^>]*>"', 'release = "1.11.0"', text)
@@ -431,8 +445,25 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     assert not (root / "policies/torch/waivers/other.toml").exists()
 
 
+def test_other_drafts_neither_block_a_waiver_for_a_finding_nor_change_what_fails(ask: Ask, root: Path) -> None:
+    unwaived(root)
+    cause = "deprecations-timeline:too-early:too-early/removed@1.7.0"
+    (root / "harness" / "torch_compat" / "rules").mkdir(parents=True)
+    assert ask("new", "waiver", "draft").status == 0
+    assert ask("new", "rule", "mine").status == 0
+    assert ask("new", "deprecation", "my-own", "--kind", "removal").status == 0
+    for name in ("first", "second"):  # the first is a draft, too, so it waives nothing yet
+        ended = ask("new", "waiver", name, "--finding", cause)
+        assert (ended.status, ended.err) == (0, "")
+        assert cause in (root / f"policies/torch/waivers/{name}.toml").read_text(encoding="utf-8")
+
+
 def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
-    ask("new", "waiver", "mine")
+    begun = ask("new", "waiver", "mine").out
+    assert begun.endswith(
+        "After every placeholder is replaced, run:\n  torch-compat accept\n  torch-compat accept --write\n  torch-compat judge\n"
+        "With --finding ID, the command fills in the cells of a failing finding.\n"
+    )
     refused = ask("judge")
     assert refused.status == 2
     assert "replace the placeholder with the recipes" in refused.err

@@ -153,7 +153,7 @@ def test_a_folder_without_files_is_nothing_selected(run: Callable[..., tuple[int
     status, out, err = run(tmp_path, "--format", "json")
     assert status == 4
     assert json.loads(out) == {"schema_version": 1, "archives": []}
-    assert "no files to inspect" in err
+    assert err == f"torch-compat: no files to inspect in {tmp_path}\n  name an archive, or a directory that contains archives\n"
 
 
 def test_many_files_come_in_order_and_one_that_is_damaged_costs_one_row(
@@ -346,10 +346,36 @@ def test_damage_is_named(run: Callable[..., tuple[int, str, str]], tmp_path: Pat
     status, out, _ = run(tmp_path / "cut.pt")
     assert status == 2
     assert "error         " in out
-    status, out, _ = run(tmp_path / "nowhere.pt")
-    assert status == 2
-    assert "error         file not found, expected a PyTorch archive" in out
-    assert "usage" not in out
+    status, out, err = run(tmp_path / "nowhere.pt")
+    assert (status, out) == (2, "")
+    assert err == f"torch-compat: {tmp_path}/nowhere.pt: file not found, expected a PyTorch archive\n"
+
+
+def test_files_that_cannot_be_opened_are_named_on_standard_error(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    status, out, err = run(tmp_path / "a\x1b.pt", SAVED)
+    assert (status, out.splitlines()[1].split()[2]) == (2, "unreadable")
+    assert err == f"torch-compat: {tmp_path}/a\\x1b.pt: file not found, expected a PyTorch archive\n"
+    status, out, err = run(tmp_path / "nowhere.pt", SAVED, "--tree")
+    assert (status, out.startswith(f"{SAVED}\n")) == (2, True)
+    assert err.count("file not found") == 1
+    status, out, err = run(tmp_path / "nowhere.pt", SAVED, "--format", "json")
+    assert (status, err, len(json.loads(out)["archives"])) == (2, "", 2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("damage,danger", "repeat the option for several conditions: --fail-on damage --fail-on danger"),
+        ("damge", "did you mean damage or danger?"),
+        ("never", "expected danger, damage, changes, or release:X, such as release:2.6.0"),
+    ],
+)
+def test_a_condition_that_there_is_not(run: Callable[..., tuple[int, str, str]], condition: str, said: str) -> None:
+    status, out, err = run(SAVED, "--fail-on", condition)
+    assert (status, out) == (2, "")
+    assert said in err
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ EARLIEST = {
 def finished(path: Path) -> None:
     """As an author leaves it: what was to be replaced is."""
     text = path.read_text(encoding="utf-8")
-    assert text.count(UNFINISHED) >= 2
+    assert text.count(UNFINISHED) >= 3
     path.write_text(text.replace(UNFINISHED, "Now it is ").replace('it>"""', 'it."""').replace(">\n", "\n"), encoding="utf-8")
 
 
@@ -45,14 +45,15 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     assert (result.status, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0] == "created fixtures/recipes/twice.py"
-    assert lines[1] == f"Replace {UNFINISHED}...> on lines 1 and 20, and correct OPERATORS and SINCE. Then run:"
-    then = [shlex.split(line)[1:] for line in lines[2:]]
+    assert lines[1] == f"  replace {UNFINISHED}...> on lines 1, 5 and 21"
+    assert lines[2] == "After every placeholder is replaced, run:"
+    then = [shlex.split(line)[1:] for line in lines[3:]]
     assert [words[0] for words in then] == ["readers", "produce", "observe", "judge"]
 
     refused = command(*then[1])
     assert (refused.status, refused.out) == (2, "")
     assert "recipes/twice.py:1: is unfinished: replace the placeholder with one sentence" in refused.err
-    assert "(also on line 20)" in refused.err
+    assert "(also on lines 5, 21)" in refused.err
     judged = command("judge")
     assert judged.status == 4, "not checked, and nothing else is red"
     assert "recipes/twice.py:1: is unfinished" in judged.out
@@ -77,6 +78,8 @@ def test_each_family_begins_with_a_whole_recipe(family: str, tree: Tree, command
     path = tree.root / result["path"]
     text = path.read_text(encoding="utf-8").splitlines()
     assert result["replace"] == [number for number, line in enumerate(text, 1) if UNFINISHED in line]
+    operators = next(number for number, line in enumerate(text) if line.startswith("OPERATORS = "))
+    assert UNFINISHED in text[operators - 1], "the facts of the example are not those of the new recipe"
     while result["replace"]:  # each line is refused until it is replaced, and the first one left is named
         number = result["replace"].pop(0)
         with pytest.raises(CorpusError, match="is unfinished") as refused:
@@ -122,7 +125,7 @@ def test_each_family_works_with_a_real_release(family: str, tmp_path: Path, caps
         ("class", "'class' is not a valid recipe name"),
         ("json", "'json' is the name of a module that recipes may import"),
         ("torch", "'torch' is the name of a module that recipes may import"),
-        ("add", "fixtures/recipes/add.py: already exists"),
+        ("add", "fixtures/recipes/add.py: already exists, expected the name of a new file\n  choose another name"),
     ],
 )
 def test_a_bad_or_taken_name_is_refused(command: Callable[..., Any], tree: Tree, name: str, said: str) -> None:
@@ -202,7 +205,7 @@ def test_a_file_that_existed_is_changed(command: Callable[..., Any], tree: Tree)
     assert [line for line in lines if not line.startswith(" ")] == [
         f"created {RULES}/mine_holds.py",
         "changed policies/torch/promises.toml",
-        "Then run:",
+        "After every placeholder is replaced, run:",
     ]
     assert sum(line.startswith(f"  replace {UNFINISHED}...> on lines ") for line in lines) == 2
 

@@ -136,6 +136,10 @@ def test_a_large_download_needs_yes(
         (("observe", "--reader", "torch-1.5.1", "--fixture", "ad"), "did you mean torch-1.6.0/add or torch-1.5.1/add?"),
         (("observe", "--reader", "torch-1.5.1", "--options", "defalt"), "did you mean default?"),
         (("observe", "--reader", "torch-1.5.1", "--recipe", "nothing"), "no fixture was written by a recipe named 'nothing'"),
+        (
+            ("observe", "--reader", "torch-1.5.1", "--recipe", "nothing"),
+            "has no such recipe, either: `torch-compat new recipe` creates one",
+        ),
         (("observe", "--reader", "torch-1.5.1", "--yes"), "require --everywhere"),
         (("observe",), "Missing option '--reader'"),
     ],

@@ -630,6 +630,10 @@ def test_a_set_that_is_no_release_raises() -> None:
     ("torch.cholesky", ["waiver of operators op-cholesky-qr-removed", "deprecation cholesky"], "deprecation lu"),
     ("aten::qr.Q", ["waiver of operators op-cholesky-qr-removed"], "waiver of operators op-named-tensors-removed"),
     ("torch-2.13.0", ["release 2.13.0"], "change "),
+    ("div-integer", ["  kind: behavior-change", "  silent: yes", "2020-04-21: warned in 1.5.0", "1.7.0: does not mention it"], "True"),
+    ("div-integer", ['announces "in a future release div will perform true division as in Python 3"'], "['"),
+    ("type-promotion", ["  out of range: no"], "False"),
+    ("mmap", ["  load: weights_only=False, mmap=True", "containers: stream, tar"], "['"),
 ])  # fmt: skip
 def test_an_operator_is_explained_by_everything_about_it(
     name: str, said: list[str], unsaid: str, capsys: pytest.CaptureFixture[str], small_tree: Path

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,7 @@ def test_the_minor_version_of_a_horizon_is_its_newest_patch(run: Any) -> None:
         ("raises", (), 1, "raised", "torch.jit.Error"),
         ("lacks", (), 4, "unsupported", "operator"),
         ("endless", ("--timeout", "0.5"), 1, "timed-out", "timed-out"),
-        ("value", (), 1, "refused", None),
+        ("damaged", (), 1, "refused", "cut-off"),
         ("no release", ("--reader", "torch-2.13.0"), 4, "unavailable", "not-built"),
     ],
 )
@@ -132,7 +133,10 @@ def test_every_other_outcome_has_its_status_and_an_error(
         "lacks": (FORWARD.format("int"), "  return torch.frobnicate(x)"),
         "endless": (FORWARD.format("int"), "  while True:", "    x = torch.add(x, 1)", "  return x"),
     }
-    path = REPOSITORY / "fixtures" / "torch-2.13.0" / ("state_dict.pt" if make == "value" else "gelu.pt")
+    path = REPOSITORY / "fixtures" / "torch-2.13.0" / "gelu.pt"
+    if make == "damaged":  # what is left has the records of a torch.save archive
+        path = tmp_path / "damaged.pt"
+        path.write_bytes((REPOSITORY / "fixtures" / "torch-2.13.0" / "div.pt").read_bytes()[:500])
     if make in sources:
         path = model(tmp_path, *sources[make])
     result, out, err = run(path, "--args", given(tmp_path, [1]), *more, "--format", "json")
@@ -201,6 +205,24 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
     assert "\x1b" not in err
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("README.md", "README.md: is a text file, expected a TorchScript, mobile or exported program\n  if this was meant"),
+        ("fixtures/torch-2.13.0/state_dict.pt", "is an archive of the family torch-save, which contains no program"),
+        ("fixtures/torch-1.5.1/state_dict.pt", "`torch-compat inspect fixtures/torch-1.5.1/state_dict.pt` describes it"),
+        ("fixtures/torch-1.5.1/state_dict.pt", "torch_compat.load_state returns its tensors"),
+        ("fixtures/torch-2.13.0/package.pt", "is an archive of the family package, which contains no program"),
+        (os.devnull, "is a pipe or a device, not a regular file"),
+    ],
+)
+def test_a_file_without_a_program_is_an_invalid_input_file(run: Any, file: str, said: str) -> None:
+    for reader in ("reference", "reference@1.5.1"):
+        status, out, err = run(file, "--reader", reader, "--format", "json")
+        assert (status, out) == (2, "")
+        assert said in err
+
+
 # -------------------------------------------------------------------------------------------------------------- arguments
 
 
@@ -266,6 +288,22 @@ def test_arguments_that_are_none_say_what_is_wrong_where(tmp_path: Path, text: s
     assert str(path) in (caught.value.where or "")
     assert caught.value.exit_status == 2
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ["[]", "[1, 2]", "[1, 2, 3]"])
+@pytest.mark.parametrize("file", ["torch-2.13.0/div.pt", "torch-2.13.0/export_alias_of_input.pt2"])
+def test_a_call_with_wrong_arguments_is_told_how_to_write_them(run: Any, file: str, text: str) -> None:
+    path = REPOSITORY / "fixtures" / file
+    status, out, _ = run(path, "--args", text)
+    assert status == 1
+    assert "note: for --args, write a JSON list of the positional arguments, such as [1, 2.5]" in out
+    assert f"note: `torch-compat inspect {path} --code` prints the program" in out
+    assert not [note for note in json.loads(run(path, "--args", text, "--format", "json")[1])["notes"] if "--args" in note]
+
+
+def test_an_error_of_the_program_has_no_advice_about_arguments(run: Any, tmp_path: Path) -> None:
+    path = model(tmp_path, FORWARD.format("int"), '  ops.prim.RaiseException("no")', "  return x")
+    assert "--args" not in run(path, "--args", "[1]")[1]
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def mistakes(policy: Path) -> list[str]:
         ("mode", 'holds = "deprecated"', 'holds = "deprecated"\nabsent = true', "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', but not both"),
         ("mode", 'holds = "deprecated"\n', "", "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', but not both"),
         ("mode", 'probe = "mode"', 'probe = "Mode"', "deprecations/mode.toml:9: deprecation.probe: must be lower-case words joined by underscores such as 'floor_divide'; found 'Mode'"),
-        ("mode", 'kind = "mode-change"', 'kind = "mode"', "deprecations/mode.toml:4: deprecation.kind: must be one of mode-change, keyword-only, removal, default-change, behaviour-change, rename; found 'mode'; did you mean 'mode-change'?"),
+        ("mode", 'kind = "mode-change"', 'kind = "mode"', "deprecations/mode.toml:4: deprecation.kind: must be one of mode-change, keyword-only, removal, default-change, behavior-change, rename; found 'mode'; did you mean 'mode-change'?"),
         ("mode", "[deprecation]", "[deprecations]", "deprecations/mode.toml:1: unknown table 'deprecations'; did you mean 'deprecation'?"),
         ("name", "silent = false", "silent = true", "deprecations/name.toml:4: deprecation.kind: there is no [[timeline]] for a silent rename"),
         ("unclear", 'readers = "1.0.0..1.1.0"', 'readers = "1.1.0..1.0.0"', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must go from an older release to a newer one; found '1.1.0..1.0.0'"),
@@ -94,7 +94,7 @@ def test_a_half_done_line_is_said_once(policy: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     assert mistakes(policy) == [
-        "deprecations/mode.toml:21: is unfinished: replace the placeholder with the release that removed it"
+        "deprecations/mode.toml:21: the entry is unfinished: replace the placeholder with the release that removed it"
     ]
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from torch_compat.policy import load_policy
-from torch_compat.policy.deprecations import Deprecation
+from torch_compat.policy.deprecations import KINDS, Deprecation
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, DeprecationHistory
 from torch_compat.releases.calendar import Calendar
+from torch_compat.words import american
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +30,10 @@ EPOCH = dt.date(2020, 1, 1)
 
 
 def example(name: str) -> dict[str, Any]:
-    """A worked example as TOML gives it."""
-    table: dict[str, Any] = tomllib.loads((POLICIES / "examples" / f"{name}.toml").read_text(encoding="utf-8"))["deprecation"]
-    return table
+    """A worked example as the policy reads it: with the id of its kind."""
+    path = POLICIES / "examples" / f"{american(name)}.toml"
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["deprecation"]
+    return table | {"kind": next(kind for kind in KINDS if american(kind) == table["kind"])}
 
 
 def timeline_of(kind: str, *, silent: bool = False) -> Timeline:

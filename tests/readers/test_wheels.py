@@ -109,7 +109,7 @@ def test_what_is_no_wheel_of_torch_is_refused(tmp_path: Path, root: Path) -> Non
     with pytest.raises(UsageError, match="file not found"):
         wheel_build(tmp_path / "torch.whl", CALENDAR, today=TODAY, root=root)
     for name, message in (
-        ("torch.whl", "is not the name of a wheel"),
+        ("torch.whl", "is not the name of a wheel, expected torch-VERSION-PYTHON-ABI-PLATFORM.whl .*wheel:torch-2.14.1-cp311"),
         (f"numpy-2.0-{TAG}.whl", "expected a torch wheel, got numpy 2.0"),
     ):
         (tmp_path / name).write_bytes(b"")

@@ -236,7 +236,25 @@ def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
     assert shown(replace(report, sources=now), 300).splitlines()[0] == (
         "Observed now: torch-2.0.0. Only recorded: 1 reader, last observed 19 days before 2026-11-20."
     )
-    assert "  torch-1.5.1: observed 2026-11-01, 19 days before" in shown(replace(report, sources=now), full=True)
+    assert "  torch-1.5.1: observed 2026-11-01, 19 days before 2026-11-20\n" in shown(replace(report, sources=now), full=True)
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ((19, 2), "last observed 2 to 19 days before 2026-11-20"),
+        ((-2, -19), "last observed 2 to 19 days after 2026-11-20"),
+        ((-1, -1), "last observed 1 day after 2026-11-20."),
+        ((3, -4), "last observed from 3 days before to 4 days after 2026-11-20"),
+        ((0, -4), "last observed 0 to 4 days after 2026-11-20"),
+        ((0, 0), "last observed 0 days before 2026-11-20."),
+    ],
+)
+def test_no_number_of_days_is_negative(report: Report, ages: tuple[int, int], said: str) -> None:
+    sources = tuple(ReaderSource(f"torch-1.{number}.0", False, "2026-11-01", days) for number, days in enumerate(ages))
+    text = shown(replace(report, sources=sources), 300, full=True)
+    assert said in text.splitlines()[0]
+    assert not re.search(r"-\d+ days?", text)
 
 
 def test_what_comes_next_is_how_many_questions_were_asked(report: Report) -> None:

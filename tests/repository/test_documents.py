@@ -257,3 +257,14 @@ def test_the_matrix_that_the_readme_shows_is_the_one_that_is_judged(judged: Repo
     assert len(matrix) > 6
     assert "\n".join(matrix) == summary_text(judged)
     assert "\n".join(matrix) in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_names_the_parts_of_the_output_in_their_order(printed: Callable[[str], str]) -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("## Reading the output\n")[2].partition("\n## ")[0]
+    parts = re.findall(r"^- `([^`]+)`", section, re.MULTILINE)
+    *starts, totals = [paragraph.splitlines()[0] for paragraph in printed("text").strip().split("\n\n")]
+    named = [next((part for part in parts if start.startswith(part)), None) for start in starts]
+    assert [start for start, part in zip(starts, named, strict=True) if part is None] == []
+    assert list(dict.fromkeys(named)) == [part for part in parts if part in named]
+    assert totals.startswith("Internal consistency")

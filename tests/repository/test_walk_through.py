@@ -106,11 +106,28 @@ def test_the_page_shows_what_new_upgrader_writes(root: Path, capsys: pytest.Capt
     assert "1. write the body of square_0_10" in again
 
 
+def test_an_earlier_upgrader_of_the_operator_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    earlier = "aten::div.Tensor already has the upgrader div_Tensor_0_3, for programs of file format 3 and older"
+    status, told = run("torch-compat new upgrader aten::div.Tensor", root, capsys)
+    assert status == 0
+    assert earlier in told
+    assert "delete the table of div_Tensor_4_10 in policies/torch/upgraders.toml and the created files" in told
+    again = run("torch-compat new upgrader aten::div.Tensor", root, capsys)[1]
+    assert earlier in again
+    assert "delete" not in again
+    assert "already has" not in run("torch-compat new upgrader aten::square", root, capsys)[1]
+
+
 @pytest.mark.parametrize(
     ("operator", "said"),
     [
         ("aten::no_such", "has no operator 'aten::no_such'"),
         ("aten::square.Tensor", "it has aten::square"),
+        (
+            "square",
+            "write the operator with its namespace and overload, such as aten::add.Tensor; it has aten::square, aten::square.out",
+        ),
+        ("aten::sqaure", "did you mean aten::square, aten::square_ or "),
         ("aten::len.str", "so it cannot be proven"),
         ("aten::bernoulli", "is not supported in an upgrader"),
     ],

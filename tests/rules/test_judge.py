@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 from collections import Counter
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -412,6 +414,20 @@ def test_a_rule_that_does_not_exist(name: str, world: World) -> None:
     world.promise(rules=(rule(name),))
     with pytest.raises(UsageError, match=f"the policy names the rule '{name}', which does not exist"):
         world.judge()
+
+
+def test_an_unfinished_rule_is_named_with_its_file_and_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType(
+        "torch_compat.rules.half_done", "It holds.\n\nWhat: <replace this: what is checked>\n\nWhy: <replace this: why>\n"
+    )
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    world.promise(rules=(rule("half-done"),))
+    with pytest.raises(UsageError) as refused:
+        world.judge()
+    assert str(refused.value) == (
+        "harness/torch_compat/rules/half_done.py:3: the rule 'half-done' is unfinished: its docstring has 2 placeholders "
+        "(replace <replace this: ...>)"
+    )
 
 
 def test_a_parameter_that_no_rule_looks_at(world: World) -> None:

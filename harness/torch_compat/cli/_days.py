@@ -1,15 +1,29 @@
-"""The options for a date and for a profile of the promises."""
+"""The options for a date and for a profile of the promises, and the form of a date."""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-__all__ = ["as_of_option", "profile_option"]
+__all__ = ["as_of_option", "day_given", "profile_option"]
 
 Command = Callable[..., Any]
+
+
+def day_given(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dt.date | None:
+    """Parse a date in the form YYYY-MM-DD; a callback of an option."""
+    if value is None:
+        return None
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        raise click.BadParameter(f"{value!r} is not a date in the form YYYY-MM-DD, such as 2027-01-31")
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a valid date: there is no such day") from None
 
 
 def as_of_option(command: Command) -> Command:

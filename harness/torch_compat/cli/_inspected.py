@@ -48,7 +48,7 @@ def line(inspected: Inspected, width: int) -> str:
         width: columns of the terminal; 0 if there is none.
     """
     name = inspected.facts.name if inspected.facts else shown(inspected.other or "-")[:44]
-    sound = "dangerous" if inspected.dangers else "sound" if inspected.facts else "not PyTorch's"
+    sound = "dangerous" if inspected.dangers else "sound" if inspected.facts else "other file"
     if inspected.omitted:
         sound += ", not all checked"
     state = (

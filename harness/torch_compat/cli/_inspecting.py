@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._status import exit_status
 from torch_compat.cli._terminal import terminal_width
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import HarnessError, UsageError
+from torch_compat.escapes import escaped
 from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.loadability import packaged_rules
 from torch_compat.processes import in_processes
 from torch_compat.releases.release import Release
-from torch_compat.words import count_of, did_you_mean
+from torch_compat.words import count_of, did_you_mean, similar_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,8 +28,9 @@ __all__ = ["inspected", "plain"]
 
 ALONE = 50  # maximum number of files for which starting other processes costs more than it saves
 
-Rendered = tuple[int, str, tuple["Mark", ...]]
-"""The exit status of a file, its text, and its entries for other tools (empty without ``--output``)."""
+Rendered = tuple[int, str, tuple["Mark", ...], str]
+"""The exit status of a file, its text, its entries for other tools (empty without ``--output``), and why it could not be opened (empty if
+it was). A plain tuple, because it is sent between processes."""
 
 
 def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] | None:
@@ -91,6 +94,8 @@ def inspected(
         quick: read no weights: no digest, no checksums of large records.
         write: receives the entries for other tools, and the exit status.
     """
+    if format_ == "json":
+        refuse_ignored("--format json", "prints the facts of each file", {"--tree": tree, "--code": code})
     conditions = tuple(map(condition, dict.fromkeys(fail_on)))
     files = chain.from_iterable(map(files_of, paths))
     first = list(islice(files, ALONE + 1))
@@ -103,7 +108,7 @@ def inspected(
         form = "line"
     asked = InspectOptions(form, frozenset(paths), conditions, write is not None, terminal_width(), quick)
     marks: list[Mark] = []
-    status = _print(_noted(_rendered(first, files, asked), marks), form, conditions)
+    status = _print(_noted(_rendered(first, files, asked), marks), form, paths, conditions)
     if write is not None:
         write(marks, status)
     return status
@@ -128,7 +133,13 @@ def condition(given: str) -> str:
     if given in SIMPLE:
         return given
     if not given.startswith(RELEASE):
-        raise UsageError(f"--fail-on {given!r} is not a condition", hint=f"expected {', '.join(SIMPLE)}, or release:2.6.0")
+        names = given.split(",")
+        hint = f"expected {', '.join(SIMPLE)}, or release:X, such as release:2.6.0"
+        if len(names) > 1:
+            hint += f"; repeat the option for several conditions: {' '.join(f'--fail-on {name.strip()}' for name in names)}"
+        elif similar := did_you_mean(similar_names(given, SIMPLE)):
+            hint += f"; {similar}"
+        raise UsageError(f"--fail-on {given!r} is not a condition", hint=hint)
     known = packaged_rules().known
     name = given.removeprefix(RELEASE)
     release = known.find(name)
@@ -163,7 +174,7 @@ def _status(value: Inspected) -> int:
     return 1 if value.fails else 0
 
 
-def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = ()) -> int:
+def _print(rendered: Iterator[Rendered], form: str, paths: Sequence[str], conditions: Sequence[str] = ()) -> int:
     """Print all rows. JSON is closed in any case, so that the rows printed so far can be parsed."""
     statuses: Counter[int] = Counter()
     out = sys.stdout
@@ -175,7 +186,10 @@ def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = 
         if form == "json":
             out.write("\n]}\n" if statuses else "]}\n")
     if not statuses:
-        sys.stderr.write("torch-compat: no files to inspect\n")
+        sys.stderr.write(
+            f"torch-compat: no files to inspect in {escaped(', '.join(paths))}\n"
+            "  name an archive, or a directory that contains archives\n"
+        )
         return 4
     if conditions:
         sys.stderr.write(
@@ -186,20 +200,25 @@ def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = 
 
 def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int]) -> None:
     out = sys.stdout
-    before = "\n"
-    for number, (status, text, _) in enumerate(rendered):
+    before, between = "\n", ""
+    for number, (status, text, _, unopened) in enumerate(rendered):
         statuses[status] += 1
         if form == "json":
             out.write(before + text)
             before = ",\n"
-        elif form == "line":
+            continue
+        if unopened:
+            out.flush()  # in the order of the files
+            sys.stderr.write(f"torch-compat: {unopened}\n")
+        if form == "line":
             if number == 0:
                 from torch_compat.cli._inspected import headings  # noqa: PLC0415 - not needed for JSON
 
                 out.write(f"{headings(terminal_width())}\n")
             out.write(_writable(text) + "\n")
-        else:
-            out.write("\n" * bool(number) + _writable(text))
+        elif not unopened:
+            out.write(between + _writable(text))
+            between = "\n"
 
 
 def _writable(text: str) -> str:
@@ -216,7 +235,7 @@ def _render(path: str, asked: InspectOptions) -> Rendered:
     try:
         result = look_at(path, named=path in asked.named, complete=not asked.quick)
         result.fails = list(_met(result, asked.fail_on))
-        return _status(result), _text(result, asked), _marks(result, asked)
+        return _status(result), _text(result, asked), _marks(result, asked), _unopened(result)
     except HarnessError as error:  # not from an archive: from the recorded data about releases
         failed, status = _failed(path, error.message, error.code, error.hint), error.exit_status
     except Exception as error:
@@ -224,7 +243,15 @@ def _render(path: str, asked: InspectOptions) -> Rendered:
             raise
         kind = type(error).__name__
         failed, status = _failed(path, f"internal error in torch-compat: {kind}", "fault"), 3
-    return status, _text(failed, asked), _marks(failed, asked)
+    return status, _text(failed, asked), _marks(failed, asked), ""
+
+
+def _unopened(value: Inspected) -> str:
+    """Why a file could not be opened, as one line for standard error."""
+    if not isinstance(value.error, UsageError):
+        return ""
+    hint = f" ({value.error.hint})" if value.error.hint else ""
+    return escaped(f"{value.path}: {value.error.message}{hint}")
 
 
 def _marks(value: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
@@ -270,4 +297,4 @@ def _rendered(first: list[str], rest: Iterable[str], asked: InspectOptions) -> I
 def _crashed(path: str, asked: InspectOptions) -> Rendered:
     message = "the process that read the file died: internal error in torch-compat, or out of memory"
     failed = _failed(path, message, "crashed")
-    return 3, _text(failed, asked), _marks(failed, asked)
+    return 3, _text(failed, asked), _marks(failed, asked), ""

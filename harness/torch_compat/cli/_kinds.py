@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.words import american
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KindOf", "american"]
-
-
-def american(name: str) -> str:
-    """An id as people spell it: ``behavior-change`` for ``behaviour-change``, the id in policy files and in JSON."""
-    return name.replace("behaviour", "behavior")
+__all__ = ["KindOf"]
 
 
 class KindOf(click.Choice[str]):

@@ -45,6 +45,9 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     Each new difference is shown with a command that reproduces it; for an operator, the change and both schemas are shown. Without
     --write, nothing is written, and the exit status is 1 if anything changed. A waiver that covers nothing is never accepted, and
     nothing is written if anything could not be checked.
+
+    Exit status: 0 nothing changed, or the changes are written; 1 something changed and is not written, or a waiver covers
+    nothing; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 something could not be checked.
     """
     place = find_root(root)
     with holding(place.path) if write else nullcontext():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.cli._days import day_given
 from torch_compat.cli._observing import print_reading
 from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
@@ -48,7 +49,7 @@ STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "le
 )
 @click.option(
     "--uploaded",
-    type=click.DateTime(["%Y-%m-%d"]),
+    callback=day_given,
     metavar="DATE",
     help="Upload date of the release, if neither pip nor the package index provides it.",
 )
@@ -61,7 +62,7 @@ def admit(
     only: tuple[str, ...],
     until: str | None,
     keep: bool,
-    uploaded: dt.datetime | None,
+    uploaded: dt.date | None,
     trust: bool,
     root: Path | None,
     format_: str,
@@ -83,8 +84,9 @@ def admit(
     stopped; the end result is the same. The other readers run one after another, oldest first. An environment that is built only for the readers
     step is removed before the next one is built, unless --keep-environments is given.
 
-    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive the finding); 4
-    a step could not be completed or checked.
+    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive
+    the finding); 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 a step could not be
+    completed or checked.
     """  # noqa: D301 - click reads the character
     version = release.removeprefix("torch-")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
@@ -96,7 +98,7 @@ def admit(
         )
     console = stderr()
     admission = Admission(
-        place, version, uploaded and uploaded.date(), keep, trust,
+        place, version, uploaded, keep, trust,
         say=lambda line: console.print(f"  {line}", markup=False), progress=lambda: Progress(stderr()),
         read=lambda reading: print_reading(reading, show=False, format_="text"),
     )  # fmt: skip

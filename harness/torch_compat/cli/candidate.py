@@ -116,7 +116,8 @@ def candidate(
 
     A build can execute code from archives. It runs without access to the network, your environment variables, or your files.
 
-    Exit status: 0 no promise is newly broken; 1 a promise is newly broken; 2 the build cannot be used; 4 a required check was not run.
+    Exit status: 0 no promise is newly broken; 1 a promise is newly broken (with --fail-on new: any new item); 2 invalid
+    usage, or the build cannot be used; 3 internal error in torch-compat; 4 a required check was not run.
     """
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415 - all of the harness
     from torch_compat.replay.candidate import asked_now, base_of, blaming, examined, recorded, shard_of  # noqa: PLC0415

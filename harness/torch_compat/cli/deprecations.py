@@ -13,6 +13,7 @@ from rich.text import Text
 from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.judging.timeline_evidence import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.judging.timelines import rows as rows_of
@@ -68,7 +69,23 @@ def deprecations(
 
     Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. In this case the behavior of releases is
     not checked, and the exit status is 4 unless a promise is broken.
+
+    Exit status: 0 every promise that was checked holds, or each violation is waived or already existed in an older release;
+    1 a promise is broken; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 incomplete: a
+    required check could not be run, or there is no checkout to check.
     """
+    if sweep is not None:
+        refuse_ignored(
+            "--sweep",
+            "judges every day of a range, for all deprecations",
+            {"--as-of": as_of, "--next": ahead, "--states": states, "--full": full, "an ID": names},
+        )
+    if states:
+        refuse_ignored(
+            "--states",
+            "prints one line for each deprecation",
+            {"--next": ahead, "--full": full, "--format json": format_ == "json"},
+        )
     place = _tree(root)
     policy = under_profile(place.policy() if place is not None else find_policy(None), profile)
     if sweep is not None:
@@ -76,8 +93,6 @@ def deprecations(
             raise NothingSelected(
                 "--sweep needs recorded observations", hint="run it in a checkout of torch-compat", code="no-root"
             )
-        if as_of is not None or ahead is not None:
-            raise UsageError("--sweep judges every day of a range, so it cannot be combined with --as-of or --next")
         return _sweep(place, policy, sweep, format_)
     days = _days(ahead)
     if not policy.deprecations:

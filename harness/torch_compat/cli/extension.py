@@ -97,6 +97,9 @@ def record(
     Loading executes the extension's code, without access to the network or to your files, except those in the library's directory
     and in each --path directory. If this machine cannot isolate the code, a warning is printed on standard error, and the code
     runs anyway.
+
+    Exit status: 0 the manifest is written; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4
+    the release is not available on this machine.
     """
     from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 
@@ -184,8 +187,8 @@ def _text(path: Path) -> str:
 def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool, format_: str) -> int:
     """Check which releases an extension is compatible with.
 
-    Exit status: 0 the extension is compatible with all of them; 1 it is incompatible with at least one; 2 invalid usage or manifest; 4 the
-    records of a release are not sufficient to decide.
+    Exit status: 0 the extension is compatible with all of them; 1 it is incompatible with at least one; 2 invalid usage or
+    manifest; 3 internal error in torch-compat; 4 the records of a release are not sufficient to decide.
     """
     from torch_compat.cli._format import exit_status  # noqa: PLC0415
     from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
@@ -252,7 +255,10 @@ def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bo
 def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str, str] | None, breaks: bool, format_: str) -> int:
     """Show whether operators decompose or need a backend kernel.
 
-    Also shows where this information comes from. Exit status 4 if the dispatch of an operator is unknown.
+    Also shows where this information comes from.
+
+    Exit status: 0 success; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 the dispatch of
+    an operator is unknown.
     """
     from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
 

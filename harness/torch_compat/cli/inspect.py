@@ -54,8 +54,8 @@ def inspect(
     regardless of its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file
     is shown in full, several files as a table with one line each, in the given order.
 
-    Exit status: 0 every archive is intact; 1 a file matches a --fail-on condition; 2 a file could not be read, is damaged, or was given
-    on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 no files found.
+    Exit status: 0 every archive is intact; 1 a file matches a --fail-on condition; 2 a file could not be opened (the reason is printed on
+    standard error), is damaged, or was given on the command line but is not a PyTorch archive; the results for all other files are complete; 3 internal error in torch-compat; 4 no files found.
     """
     if quick and "damage" in fail_on:
         raise UsageError("--quick does not verify checksums, so --fail-on damage cannot be checked", hint="use only one of them")

@@ -101,6 +101,10 @@ def judge(
     """Check the recorded observations against the policy.
 
     This command does not parse archives, read the system clock, or need torch.
+
+    Exit status: 0 every promise that was checked holds, or each violation is waived or already existed in an older release;
+    1 a promise is broken (with --fail-on-new: only by a new finding); 2 invalid usage, or an invalid input file; 3 internal
+    error in torch-compat; 4 incomplete: a required check could not be run, or there is no checkout to check.
     """
     asked = outputs_of(outputs)
     if fail_on_new and baseline is None:

@@ -8,7 +8,7 @@ import click
 
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._kinds import KindOf
-from torch_compat.cli._output import format_option, print_json, stdout
+from torch_compat.cli._output import announce, format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.policy import Family
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torch_compat.workspace import Root
 
 __all__ = ["new"]
+
+_THEN = "After every placeholder is replaced, run:"
 
 
 @click.group(cls=WithCommands)
@@ -44,6 +46,9 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
 
     The template is a small recipe that works, with placeholders to replace. `produce` and `judge` reject it until all placeholders are
     replaced.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     created, since = new_recipe(place, name, family)
@@ -55,7 +60,8 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
         return 0
     console = stdout()
     console.print(f"created {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> on {_on_lines(lines)}, and correct OPERATORS and SINCE. Then run:", markup=False)
+    console.print(f"  replace {UNFINISHED}...> on {_on_lines(lines)}", markup=False)
+    console.print(_THEN, markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
@@ -73,6 +79,9 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
 
     Writes policies/torch/deprecations/NAME.toml, based on the example for its kind, and its probe in fixtures/deprecations. Until
     all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     return _tell(place, new_deprecation(place, name, kind), format_)
@@ -88,11 +97,21 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
     Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the operator's schema in the newest release and the next file
     format version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints the
     remaining steps. Run the command again to see which steps remain.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     from torch_compat.scaffolding.upgrader import UPGRADERS, new_upgrader, upgrader_steps  # noqa: PLC0415 - reads every schema of every release
 
     place = _place(root)
-    known, created = new_upgrader(place, operator)
+    known, created, released = new_upgrader(place, operator)
+    for earlier in released:
+        announce(
+            f"note: {operator} already has the upgrader {earlier.id}, for programs of file format {earlier.bump - 1} and older; "
+            f"{known.id} is for another change after it"
+        )
+    if released and created:
+        announce(f"  if you did not mean another change, delete the table of {known.id} in {UPGRADERS} and the created files")
     left = upgrader_steps(place, known)
     if format_ == "json":
         rows = [{"done": item.done, "what": item.what, "command": item.command} for item in left]
@@ -117,6 +136,9 @@ def rule(name: str, root: Path | None, format_: str) -> int:
 
     Writes harness/torch_compat/rules/NAME.py, and adds a [[rule]] to policies/torch/promises.toml. Until all placeholders are
     replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
     return _tell(place, new_rule(place, name), format_)
@@ -136,10 +158,16 @@ def rule(name: str, root: Path | None, format_: str) -> int:
 def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
     """Create the waiver policies/torch/waivers/NAME.toml.
 
-    Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+    Without --finding, the cells are placeholders, too. `torch-compat judge --full` prints the IDs of findings. Until all placeholders are replaced, every command that loads the policy, except `new`, fails and names them.
+
+    Exit status: 0 the files are written; 2 invalid usage, such as a name that is taken, or the files cannot be written; 3
+    internal error in torch-compat; 4 there is no checkout to write to.
     """
     place = _place(root)
-    return _tell(place, new_waiver(place, name, ids), format_)
+    status = _tell(place, new_waiver(place, name, ids), format_)
+    if not ids and format_ == "text":
+        stdout().print("With --finding ID, the command fills in the cells of a failing finding.", markup=False)
+    return status
 
 
 def _place(root: Path | None) -> Root:
@@ -167,7 +195,7 @@ def _tell(place: Root, created: Created, format_: str) -> int:
         verb = "created" if number < len(created.paths) else "changed"
         console.print(f"{verb} {path}", markup=False, soft_wrap=True)
         console.print(f"  replace {UNFINISHED}...> on {_on_lines(lines)}", markup=False, soft_wrap=True)
-    console.print("Then run:", markup=False)
+    console.print(_THEN, markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0

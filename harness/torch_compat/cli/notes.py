@@ -38,8 +38,9 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     Each item has a snippet with the output from both releases, the recommended action, and the supporting evidence. Text in
     reports/notes/RELEASE.toml is inserted under its item, and is never changed.
 
-    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 2 hand-written text refers to an item
-    that no longer has evidence.
+    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 2 invalid usage, or
+    hand-written text refers to an item that no longer has evidence; 3 internal error in torch-compat; 4 there are no
+    records for the release, or they are incomplete.
     """
     place = find_root(root)
     with counting("judging") as step:

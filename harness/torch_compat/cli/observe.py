@@ -11,6 +11,7 @@ import click
 from torch_compat.cli._observing import print_all, print_deprecations, print_reading
 from torch_compat.cli._output import Progress, announce, exit_status, format_option, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.build_release import BuildRelease, built, resolved
@@ -80,7 +81,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
 @click.option("--missing", is_flag=True, help="Only cells without an up-to-date recorded observation by this release.")
 @click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
+@click.option("--seed", type=int, help="Random seed for --sample. Default: 0.")
 @click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @click.option("--record", is_flag=True, help="Replace the recorded observations with the new ones.")
 @click.option(
@@ -112,7 +113,7 @@ def observe(
     options: str | None,
     missing: bool,
     sample: float | None,
-    seed: int,
+    seed: int | None,
     again: bool,
     record: bool,
     surveyed: bool,
@@ -134,9 +135,10 @@ def observe(
     With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
     results are recorded. The command first estimates the download size, disk space and time.
 
-    Exit status: 0 every outcome matches its record, or --missing found nothing missing, in which case no release is run; 1 an outcome
-    differs from its record; 4 an outcome has no record to compare with, or the reference reader does not support a feature (the
-    message names it).
+    Exit status: 0 every outcome matches its record, or --missing found nothing missing, in which case no release is run; 1
+    an outcome differs from its record; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 an
+    outcome has no record to compare with, the release is not available on this machine, or the reference reader does not
+    support a feature (the message names it).
     """
     if everywhere:
         name = _of_everywhere(recipe, click.get_current_context())
@@ -151,6 +153,8 @@ def observe(
         raise UsageError("--missing selects the fixtures itself, so it cannot be combined with --fixture or --options")
     if sample is not None and (missing or record):
         raise UsageError("--sample checks recorded observations, so it cannot be combined with --missing or --record")
+    if seed is not None and sample is None:
+        raise UsageError("--seed selects a sample, so it requires --sample SHARE", hint="add --sample 10%", code="together")
     if recorded and (missing or sample is not None or again or record):
         raise UsageError(
             "--recorded does not observe anything, so it cannot be combined with --missing, --sample, --again or --record"
@@ -160,11 +164,15 @@ def observe(
     if len(readers) > 1 and format_ == "json":
         raise UsageError("--format json supports only one reader; use --reader once")
     reference = [reader for reader in readers if is_reference(reader)]
-    if deprecated and (fixtures or options or missing or sample is not None or surveyed or recorded):
-        raise UsageError(
-            "--deprecations runs only probes, so it cannot be combined with --fixture, --options, --missing, --sample, --survey or "
-            "--recorded"
-        )
+    if deprecated:
+        refuse_ignored(
+            "--deprecations",
+            "runs only probes",
+            {
+                "--fixture": fixtures, "--recipe": recipe is not None, "--options": options is not None, "--missing": missing,
+                "--sample": sample is not None, "--survey": surveyed, "--recorded": recorded,
+            },
+        )  # fmt: skip
     _check_reference(reference, wrong=missing or record or recorded or deprecated)
     place = find_root(root)
     if record:
@@ -208,7 +216,7 @@ def observe(
     asked = Asked(
         fixtures=chosen,
         options=options,
-        sample=None if sample is None else Sample(sample, seed),
+        sample=None if sample is None else Sample(sample, seed or 0),
         missing=missing,
         again=again,
         record=record,

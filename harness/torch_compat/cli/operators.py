@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.cli._days import day_given
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
 from torch_compat.cli._paths import NamedPath
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import UsageError
 from torch_compat.words import count_of
 
@@ -31,6 +33,8 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
 
     --reference lists the operators of the reference reader. For each operator, the list shows the types of the first argument
     that have an implementation of their own, and the releases in which each implementation changed.
+
+    Exit status: 0 success; 2 invalid usage; 3 internal error in torch-compat.
     """
     if context.invoked_subcommand is not None:
         if reference:
@@ -64,6 +68,9 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
     """Show operator changes from OLD to NEW and their compatibility.
 
     OLD and NEW are releases.
+
+    Exit status: 0 success, whatever changed; 2 invalid usage, such as a release whose operators are not recorded; 3
+    internal error in torch-compat.
     """
     from torch_compat.cli._operators import change_lines, change_row  # noqa: PLC0415 - imported on use
     from torch_compat.operators.changes import changes  # noqa: PLC0415
@@ -101,6 +108,8 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
     """Show every schema of OPERATOR, and the releases that have it.
 
     Also shows its upgraders, semantic changes, kernels and tags. Without an overload name, all overloads are shown.
+
+    Exit status: 0 success; 2 invalid usage, such as an operator that no release has; 3 internal error in torch-compat.
     """
     from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - imported on use
     from torch_compat.operators.recorded_history import history_of  # noqa: PLC0415
@@ -130,7 +139,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 )
 @click.option(
     "--as-of",
-    type=click.DateTime(["%Y-%m-%d"]),
+    callback=day_given,
     metavar="DATE",
     help="Date as of which expired waivers are ignored. Default: today.",
 )
@@ -147,7 +156,7 @@ def check(
     *,
     forward: bool,
     upgraders: tuple[str, ...],
-    as_of: dt.datetime | None,
+    as_of: dt.date | None,
     no_waivers: bool,
     root: Path | None,
     format_: str,
@@ -157,10 +166,16 @@ def check(
     OLD and NEW are recorded releases, or files written by 'operators dump' or by PyTorch's dump_all_function_schemas.py, so that a
     nightly build can be checked. A file lists only the operators that `import torch` registers. Operators that
     another import registers are skipped if the file contains no operator from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
+
+    Exit status: 0 no break without a waiver or an upgrader; 1 an operator is broken, or a waiver is wrong; 2 invalid usage,
+    or an invalid input file; 3 internal error in torch-compat; 4 the records of a release are incomplete, or a file cannot
+    be read in full.
     """
     from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - imported on use
     from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415
 
+    if no_waivers:
+        refuse_ignored("--no-waivers", "ignores the waivers and their dates", {"--as-of": as_of})
     waivers: tuple[Any, ...] = ()
     became: Mapping[tuple[str, str], str] = {}
     if not no_waivers:
@@ -168,7 +183,7 @@ def check(
 
         policy = find_policy(root)
         waivers, became = policy.operator_waivers, policy.became
-    today = as_of.date() if as_of else dt.datetime.now(dt.UTC).date()
+    today = as_of or dt.datetime.now(dt.UTC).date()
     checked = check_operators(
         read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, became=became, as_of=today
     )
@@ -187,6 +202,9 @@ def dump(build: str, output: Path | None) -> int:
 
     RELEASE must have an environment on this machine (torch-compat readers build); python:PATH is a Python executable with torch installed.
     The output is the same as that of PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py after `import torch` and no other import.
+
+    Exit status: 0 success; 2 invalid usage, or the build cannot be used; 3 internal error in torch-compat; 4 the release is
+    not available on this machine.
     """
     from torch_compat.readers.builds import python_of  # noqa: PLC0415 - imported on use
     from torch_compat.readers.environments import Environments  # noqa: PLC0415

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from torch_compat.cli._days import profile_option
-from torch_compat.cli._kinds import KindOf, american
+from torch_compat.cli._kinds import KindOf
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
@@ -22,6 +22,8 @@ from torch_compat.policy.table_base import IDENTIFIER
 from torch_compat.policy.timeline import Axis
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.schedule import KINDS, SILENT, drafted, scheduled
+from torch_compat.scaffolding.created import taken
+from torch_compat.words import american
 from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
 
@@ -59,6 +61,9 @@ def plan(
     """Plan a change to SUBJECT: print the earliest schedule that keeps every promise.
 
     KIND is the kind of change: operator, mode, keyword-only, removal, rename, default, behavior or file-format.
+
+    Exit status: 0 every step has a date; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 a
+    step is later than the calendar, including planned releases.
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:
@@ -133,7 +138,7 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
     with changing(place.path):
         if path.exists():
-            raise UsageError("already exists", where=str(path), code="exists")
+            raise taken(path)
         with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
             copy = Path(scratch) / "torch"
             shutil.copytree(place.inside("policies/torch"), copy)

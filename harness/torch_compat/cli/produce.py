@@ -59,9 +59,11 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     files. Review recipes from untrusted sources before you run them. If this machine cannot isolate the recipe, a
     warning is printed on standard error, and the recipe runs anyway.
 
-    Exit status 1 if a fixture was not reproduced as recorded. Numbers that
-    differ only in their last bits, as on another processor, are listed as
-    ROUNDED and do not change the exit status.
+    Numbers that differ only in their last bits, as on another processor, are listed as ROUNDED and do not change the exit status.
+
+    Exit status: 0 every fixture was added, or reproduced as recorded; 1 a fixture was not reproduced as recorded; 2 invalid
+    usage, or an invalid input file; 3 internal error in torch-compat; 4 the release is not available on this machine, or
+    there is nothing to produce.
     """
     if into is not None and not is_build_name(writer):
         raise UsageError(

@@ -16,7 +16,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
 from torch_compat.runtime.json_values import plain
-from torch_compat.words import count_of, suggest
+from torch_compat.words import american, count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ def prove(
     change the result of a generated call. Changes that cannot affect any result are listed, with the reason, in the upgrader's table
     (`equivalent`).
 
-    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes are detected, and at most one is missed); 1 a change was
-    found (--mutate: too few detected); 2 invalid usage; 4 something could not be checked.
+    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes are detected, and at most
+    one is missed); 1 a change was found (--mutate: too few detected); 2 invalid usage, or an invalid input file; 3 internal
+    error in torch-compat; 4 something could not be checked.
     """
     place = _place(root)
     chosen = _chosen(name, everything, place)
@@ -334,7 +335,7 @@ def _example(counterexample: Counterexample) -> dict[str, Any]:
 def _print(proof: Proof) -> None:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
-    counts = ", ".join(f"{count} {word}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
+    counts = ", ".join(f"{count} {american(word)}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
     say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modeled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
     for note in proof.notes:
         say_wrapped(f"  {plain(note)}")

@@ -48,6 +48,8 @@ def list_(root: Path | None, format_: str) -> None:
     """List all releases in the calendar.
 
     Shows the Python on this machine that works with each release, and whether its environment is built.
+
+    Exit status: 0 success; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat.
     """
     environments = Environments()
     rows = [_row(release, environments.get(release.version)) for release in find_policy(root).calendar]
@@ -73,6 +75,9 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
     """Build environments for releases.
 
     Environments that already exist are not changed.
+
+    Exit status: 0 every environment is built; 2 invalid usage, such as an unknown release; 3 internal error in
+    torch-compat; 4 an environment could not be built.
     """
     calendar = find_policy(root).calendar
     wanted = [_known(calendar.resolve, name) for name in releases]
@@ -102,7 +107,11 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
 @format_option
 @click.pass_context
 def remove(context: click.Context, releases: tuple[str, ...], root: Path | None, format_: str) -> None:
-    """Remove the environments of the given releases."""
+    """Remove the environments of the given releases.
+
+    Exit status: 0 the environments are removed, or were not built; 2 invalid usage, such as an unknown release; 3 internal
+    error in torch-compat; 4 an environment could not be removed.
+    """
     calendar = find_policy(root).calendar
     wanted = [_known(calendar.resolve, name) for name in releases]
     environments = Environments()
@@ -134,7 +143,8 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     Queries the index with pip and your pip settings. For each release that is not in the calendar, prints its calendar entry and the
     command that adds it.
 
-    Exit status: 0 the calendar contains every release; 1 a release is missing from the calendar; 4 the index could not be queried.
+    Exit status: 0 the calendar contains every release; 1 a release is missing from the calendar; 2 invalid usage; 3
+    internal error in torch-compat; 4 the index could not be queried.
     """
     calendar = find_policy(root).calendar
     results: list[dict[str, Any]] = [

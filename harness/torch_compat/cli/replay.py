@@ -89,6 +89,10 @@ def replay(
     variables, or your files. If this machine cannot isolate a release, only fixtures pinned in FROZEN are loaded. If the run
     needs any other fixture, it reports nothing and exits with status 4, unless you pass --trust. The reference reader runs
     programs in its own interpreter and executes no Python code from archives.
+
+    Exit status: 0 every promise that was checked holds, or each violation is waived or already existed in an older release;
+    1 a promise is broken; 2 invalid usage, or an invalid input file; 3 internal error in torch-compat; 4 incomplete: a
+    required check could not be run, a release named by --require was not observed, or there is no checkout to check.
     """
     if recorded and (names or again):
         raise UsageError("--recorded does not observe anything, so it cannot be combined with --reader or --again")

@@ -49,7 +49,8 @@ def report(release: str, since: str | None, full: bool, format_: str, outputs: t
     compared. Each change is listed once, with one date. If the records do not show exactly which release made the change, the item lists
     all candidates.
 
-    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 4 there are no records for the release.
+    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 2 invalid usage, or an
+    invalid input file; 3 internal error in torch-compat; 4 there are no records for the release, or they are incomplete.
     """
     asked = outputs_of(outputs)
     with counting("judging") as step:

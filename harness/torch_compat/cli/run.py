@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, trust_option
 from torch_compat.cli._paths import NamedPath
-from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
+from torch_compat.errors import (
+    ArchiveError,
+    EnvironmentUnavailable,
+    HarnessError,
+    NoArchive,
+    NothingSelected,
+    Untrusted,
+    UsageError,
+)
 from torch_compat.readers.reference import NAME, Reference, is_reference, load
 from torch_compat.runtime.faults import CALLED
 from torch_compat.runtime.horizons import known_horizon
-from torch_compat.runtime.json_values import plain, read_arguments, shown_value, value_text
+from torch_compat.runtime.json_values import FORM, plain, read_arguments, shown_value, value_text
 from torch_compat.words import suggest
 
 if TYPE_CHECKING:
@@ -27,6 +36,10 @@ STATUS = {"loaded": 0, "refused": 1, "raised": 1, "crashed": 1, "timed-out": 1, 
 FAULT = 3
 MOST = 12  # methods in a message
 PROGRAMS = ("torchscript", "mobile", "export")  # families with something that a release can run
+_WRONG_ARGUMENTS = re.compile(
+    r"^\w+\(\) (?:is missing value for argument|expected at most|missing \d+ required|takes \d+ positional)|Expected a value of type '"
+)  # as TorchScript and Python word it
+EXPECTED = "a TorchScript, mobile or exported program"
 
 
 @click.command()
@@ -74,22 +87,18 @@ def run(
     files. If this machine cannot isolate the release, only fixtures from the current tree's frozen corpus are loaded; any other
     archive is refused with the code `untrusted`, unless you pass --trust.
 
-    Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
-    including a
-    method that the program does not have; 3 internal error in torch-compat; 4 the reader does not support a feature (the message names it), is not available here, or
-    is not allowed to load the archive (untrusted).
+    Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage,
+    including a method that the program does not have, and for the reference reader a file without a program; 3 internal error in
+    torch-compat; 4 the reader does not support a feature (the message names it), is not available here, or is not allowed to load the
+    archive (untrusted).
     """
     if not path.is_file():
-        raise UsageError(
-            "is a directory, not a file" if path.is_dir() else "file not found",
-            where=plain(str(path)),
-            hint="expected a TorchScript, mobile or exported program",
-            code="no-file",
-        )
+        raise UsageError(_no_file(path), where=plain(str(path)), hint=f"expected the file of {EXPECTED}", code="no-file")
     if not method:
         raise UsageError("--method is empty", hint="omit it to call forward", code="method")
     given = read_arguments(arguments) if arguments is not None else []
     if is_reference(reader):
+        _refuse_without_program(path)
         done = _by_reference(path, known_horizon(reader).name, method, given, timeout)
     elif reader.removeprefix("torch-")[:1].isdigit() or reader.startswith(("torch-", "python:", "wheel:", "nightly:")):
         if explain:
@@ -115,7 +124,47 @@ def run(
         print_json(document)
     else:
         _print(document)
+        if done["outcome"] == "raised" and _WRONG_ARGUMENTS.search(done["error"]["message"]):
+            say_wrapped(f"note: for --args, {FORM}")
+            say_wrapped(f"note: `torch-compat inspect {plain(str(path))} --code` prints the program")
     return status
+
+
+def _no_file(path: Path) -> str:
+    if path.is_dir():
+        return "is a directory, not a file"
+    return "is a pipe or a device, not a regular file" if path.exists() else "file not found"
+
+
+def _refuse_without_program(path: Path) -> None:
+    """Raise if a file contains no program. A damaged file is left to the reader, which reports the damage.
+
+    Raises:
+        UsageError: the file is no archive, or an archive of values.
+    """
+    from torch_compat.archive import open_archive  # noqa: PLC0415 - as below
+    from torch_compat.formats.identify import recognised  # noqa: PLC0415 - imports every format
+
+    where = plain(str(path))
+    try:
+        with open_archive(path, inspecting=True) as archive:
+            family = recognised(archive)[0].family
+            damaged = bool(archive.damage)
+    except NoArchive as error:
+        hint = plain(error.hint) if error.hint else "`torch-compat inspect DIRECTORY` describes every file of a directory"
+        raise UsageError(f"is {plain(error.what)}, expected {EXPECTED}", where=where, hint=hint, code=error.code) from error
+    except ArchiveError:
+        return
+    if family not in PROGRAMS and not damaged:  # damage can hide the records of a program
+        hint = f"`torch-compat inspect {where}` describes it"
+        if family == "torch-save":
+            hint += ", and torch_compat.load_state returns its tensors"
+        raise UsageError(
+            f"is an archive of the family {family}, which contains no program; expected {EXPECTED}",
+            where=where,
+            hint=hint,
+            code="no-program",
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------- readers
@@ -205,7 +254,7 @@ def _refuse_unknown_method(path: Path, method: str, error: dict[str, Any] | None
 
 def _family(path: Path) -> str:
     """The loader of a release to use: that of the program, or that of TorchScript, which then reports the error."""
-    from torch_compat.formats import identify  # noqa: PLC0415 - as above
+    from torch_compat.formats import identify  # noqa: PLC0415 - imports every format
 
     try:
         family = identify(path).family

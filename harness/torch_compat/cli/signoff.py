@@ -11,12 +11,13 @@ from torch_compat.cli._format import say
 from torch_compat.cli._output import counting
 from torch_compat.cli._paths import NamedPath
 from torch_compat.cli._root import root_option
+from torch_compat.cli._together import refuse_ignored
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
 from torch_compat.releases.release import named
 from torch_compat.replay.signing import attach, sign, verify, withdraw
 from torch_compat.report.release.signoff import FOLDER, STATEMENT
-from torch_compat.words import count_of
+from torch_compat.words import american, count_of
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
@@ -69,13 +70,21 @@ def signoff(
 
     To sign with a key: `ssh-keygen -Y sign -f KEY -n torch-compat signoff.json`, then --attach signoff.json.sig.
 
-    Exit status: 0 signed, or nothing has changed; 1 refused, changed or withdrawn; 4 a signature could not be verified.
+    Exit status: 0 signed, or nothing has changed; 1 refused, changed or withdrawn; 2 invalid usage, or an invalid input
+    file; 3 internal error in torch-compat; 4 a signature could not be verified.
     """
     place = find_root(root)
     if sum((verify, withdraw, attach is not None)) > 1:
         raise UsageError("--verify, --withdraw and --attach cannot be combined")
     if signers is not None and not verify:
         raise UsageError("--signers requires --verify")
+    signing = {"--by": by, "--date": date, "--accept": accepted, "--because": reasons}
+    if verify:
+        refuse_ignored("--verify", "does not sign", signing)
+    if attach is not None:
+        refuse_ignored("--attach", "does not sign", signing)
+    if withdraw:
+        refuse_ignored("--withdraw", "does not sign", {"--accept": accepted})
     if not verify:
         place.complete()  # otherwise a sign-off whose writer was killed could be taken for a complete one
     if verify or attach is not None:  # a signed release has a known name, whatever has become of the policy
@@ -122,7 +131,7 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
         say(f"{version} is not signed: {count_of(len(signed.left), 'reason')}", err=True)
         for item in signed.left:
             how = f" (--accept '{item.id}' --because TEXT)" if item.acceptable else ""
-            say(f"  {item.kind}: {escaped(item.text)}{escaped(how)}", err=True)
+            say(f"  {american(item.kind)}: {escaped(item.text)}{escaped(how)}", err=True)
         return 1
     document = signed.document
     counts = ", ".join(f"{count} {verdict}" for verdict, count in document["counts"].items() if count)

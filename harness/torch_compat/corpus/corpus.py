@@ -136,7 +136,10 @@ class Corpus:
         if not results:
             known = {fixture.recipe for fixture in self.fixtures.values()}
             message = f"no fixture was written by a recipe named {recipe!r}"
-            raise UsageError(message, hint=suggest(recipe, sorted(known)), code="unknown-recipe")
+            otherwise = f"to write one: torch-compat produce torch-X.Y.Z --recipe {recipe}"
+            if not (is_plain(recipe) and inside(self.folder, f"recipes/{recipe}.py").is_file()):
+                otherwise = "fixtures/recipes has no such recipe, either: `torch-compat new recipe` creates one"
+            raise UsageError(message, hint=suggest(recipe, sorted(known), otherwise), code="unknown-recipe")
         return results
 
     def _instead_of(self, name: str) -> str:

@@ -15,7 +15,7 @@ from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
 from torch_compat.judging.findings import Finding, Named, group, plain_id, waive
-from torch_compat.judging.judgement import Asks, Judgement, Verdict
+from torch_compat.judging.judgement import Asks, Judgement, Verdict, missing_rule
 from torch_compat.judging.operator_changes import PairCounts, operator_changes, operators_became, pair_counts, unknown_operators
 from torch_compat.judging.readers import Sums
 from torch_compat.judging.waiving import Waiving, direction_of
@@ -494,11 +494,14 @@ def _module(entry: RuleEntry) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule") from None
-    if UNFINISHED in (module.__doc__ or ""):
+        raise missing_rule(entry.id) from None
+    docstring = module.__doc__ or ""
+    if UNFINISHED in docstring:
+        lines = [number for number, line in enumerate(docstring.splitlines(), 1) if UNFINISHED in line]  # it begins on line 1
         raise UsageError(
-            f"the rule {entry.id!r} is unfinished: replace the placeholders {UNFINISHED}...> in its docstring",
-            where=f"harness/torch_compat/rules/{entry.id.replace('-', '_')}.py",
+            f"the rule {entry.id!r} is unfinished: its docstring has {count_of(len(lines), 'placeholder')}",
+            where=f"harness/torch_compat/rules/{entry.id.replace('-', '_')}.py:{lines[0]}",
+            hint=f"replace {UNFINISHED}...>",
             code="unfinished",
         )
     return module

@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_compat.errors import UsageError
+
 if TYPE_CHECKING:
     from torch_compat.judging.cell import Cells
 
-__all__ = ["Asks", "Cause", "Judgement", "Verdict", "slug"]
+__all__ = ["Asks", "Cause", "Judgement", "Verdict", "missing_rule", "slug"]
 
 
 class Verdict(enum.StrEnum):
@@ -102,3 +104,14 @@ def slug(text: str) -> str:
         return text
     plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")
     return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def missing_rule(name: str) -> UsageError:
+    """The error for a rule of the policy that has no module."""
+    module = f"torch_compat.rules.{name.replace('-', '_')}"
+    return UsageError(
+        f"the policy names the rule {name!r}, which does not exist: this installation of torch-compat has no module {module}",
+        where="policies/torch/promises.toml",
+        hint="correct the id; if the checkout has the module, install the checkout again: python -m pip install .",
+        code="unknown-rule",
+    )

@@ -108,6 +108,7 @@ class PairCounts:
         lost: the number of schemas of the older one that the newer one does not have in the same form.
         broken: how many of these, and of those that an incomplete set before hid, do not work; None if nothing was promised.
         upgraded, waived, unknown: how many have an upgrader, have a waiver, cannot be determined.
+        carried: how many of the broken ones an incomplete set before hid; they are not among the lost.
     """
 
     older: str
@@ -117,6 +118,7 @@ class PairCounts:
     upgraded: int = 0
     waived: int = 0
     unknown: int = 0
+    carried: int = 0
 
 
 def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
@@ -130,7 +132,8 @@ def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
         upgraded = sum(item.upgrader is not None for item in known)
         waived = sum(item.upgrader is None and changed_by(item, pair.newer) in changes.applied.by for item in known)
         unknown = len(pair.broken) - len(known)
-        results.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown))
+        carried = sum(item.carried for item in known)
+        results.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown, carried))
     return tuple(results)
 
 

@@ -22,6 +22,7 @@ from torch_compat.policy.sayings import OF_WARNINGS
 from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.words import american
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -434,7 +435,7 @@ def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
 
 
 def _kind(kind: object, silent: object) -> str:
-    return f"a silent {kind}" if silent else f"a {kind}"
+    return american(f"a silent {kind}" if silent else f"a {kind}")
 
 
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (

@@ -10,7 +10,7 @@ import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
 import re
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
+from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from torch_compat.policy.table_base import (
@@ -42,7 +42,15 @@ __all__ = [
     "What",
 ]
 
-Kind: TypeAlias = Literal["mode-change", "keyword-only", "removal", "default-change", "behaviour-change", "rename"]
+Kind: TypeAlias = Annotated[
+    Literal["mode-change", "keyword-only", "removal", "default-change", "behaviour-change", "rename"],
+    WithJsonSchema(
+        {  # policy files may use either spelling
+            "enum": ["mode-change", "keyword-only", "removal", "default-change", "behavior-change", "behaviour-change", "rename"],
+            "type": "string",
+        }
+    ),
+]
 What: TypeAlias = Literal["alternative", "warned", "withdrawn", "error", "removed", "switched", "restored"]
 KINDS: Final[tuple[Kind, ...]] = ("mode-change", "keyword-only", "removal", "default-change", "behaviour-change", "rename")
 GONE: Final[frozenset[What]] = frozenset({"error", "removed", "switched"})
@@ -126,7 +134,7 @@ class Deprecation(Table):
     subject: Annotated[str, Field(pattern=ONE_LINE)]
     """The deprecated feature, as users call it: 'torch.symeig', 'integer torch.div'."""
     kind: Kind
-    """mode-change, keyword-only, removal, default-change, behaviour-change or rename: selects the timeline."""
+    """mode-change, keyword-only, removal, default-change, behavior-change or rename: selects the timeline."""
     silent: bool = False
     """Whether the last step changes results without an error; if so, a phase in which it raises must come first."""
     alternative: Text

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Problem
+from torch_compat.policy.messages import UNFINISHED
 
 if TYPE_CHECKING:
     import pathlib
@@ -29,6 +30,11 @@ class Entry:
     file: pathlib.Path
     path: Path
     positions: Positions
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a placeholder of ``torch-compat new`` is left in the table."""
+        return UNFINISHED in repr(self.raw)
 
     def problem(self, message: str, *inner: str | int) -> Problem:
         """Return a problem with this table, or with a value inside it."""

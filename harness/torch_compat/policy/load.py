@@ -38,8 +38,8 @@ def load_policy(folder: Path, *, counted: bool = True, drafts: bool = False) -> 
         folder: contains ``*.toml``, ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml`` and ``counts.lock``.
         counted: whether to read ``counts.lock`` and ``waivers.lock``. Commands that rewrite them pass False; ``Policy.counts`` is then
             empty, and ``Policy.accepted`` is None.
-        drafts: whether placeholders of ``torch-compat new`` are allowed. Tables that a placeholder makes invalid are then missing from
-            the policy, so only commands that judge nothing pass True.
+        drafts: whether placeholders of ``torch-compat new`` are allowed. Tables with a placeholder are then missing from the policy, so
+            commands that report on the whole policy pass False.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files contain errors; lists all errors of all files.
@@ -50,7 +50,7 @@ def load_policy(folder: Path, *, counted: bool = True, drafts: bool = False) -> 
     entries, problems = sources.entries, sources.problems
     if not entries and not problems:
         raise PolicyError([Problem(folder.as_posix(), 0, "", "contains no policy: no .toml file, or only empty ones")])
-    tables = [table for entry in entries if (table := _validate(entry, problems)) is not None]
+    valid = [(entry, table) for entry in entries if (table := _validate(entry, problems)) is not None]
     for check in CHECKS:
         problems.extend(check(entries))
     if sources.complete:
@@ -58,10 +58,13 @@ def load_policy(folder: Path, *, counted: bool = True, drafts: bool = False) -> 
     problems = [problem for problem in _without_echoes(problems) if not drafts or not problem.message.startswith(HALF_DONE)]
     if problems:
         raise PolicyError(problems)
+    if drafts:
+        valid = [(entry, table) for entry, table in valid if not entry.unfinished]
+    tables = [table for _, table in valid]
     if not counted:
         return _assemble(tables, {}, None)
     lock = read_lock(folder)  # last: it is generated from the other files
-    problems.extend(check_lock(lock, counted_tables(entries)))
+    problems.extend(check_lock(lock, counted_tables([entry for entry, _ in valid])))
     accepted = None
     try:
         accepted = read_accepted(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic import BaseModel
 
 from torch_compat.policy.table_base import SHAPES
-from torch_compat.words import did_you_mean, similar_names
+from torch_compat.words import american, did_you_mean, similar_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ _TYPES = {
 _LONGEST = 60
 UNFINISHED: Final = "<replace this: "
 """The placeholder in a file created by ``torch-compat new`` for information that only its author knows."""
-HALF_DONE: Final = "is unfinished: replace the placeholder with "
+HALF_DONE: Final = "the entry is unfinished: replace the placeholder with "
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
@@ -49,7 +49,7 @@ def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
         case "too_short":
             return "must name at least one"
         case "literal_error":
-            allowed = [option.strip("'") for option in context["expected"].replace(" or ", ", ").split(", ")]
+            allowed = [american(option.strip("'")) for option in context["expected"].replace(" or ", ", ").split(", ")]
             return f"must be one of {', '.join(allowed)}; found {found(value)}{suggestion(value, allowed)}"
         case "string_pattern_mismatch":
             return f"must be {SHAPES[context['pattern']]}; found {found(value)}"

@@ -12,6 +12,7 @@ from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.policy import REGISTRY
 from torch_compat.policy.positions import Path, Positions
 from torch_compat.releases.data import parsed
+from torch_compat.words import american
 
 if TYPE_CHECKING:
     import pathlib
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Sources", "read_folder"]
 
 _KINDS: Final = {kind.name: kind for kind in REGISTRY}
+_BEHAVIOR: Final = "behaviour-change"  # the id of a kind of deprecation; files may use the American spelling
 _FOLDERS: Final = {kind.folder: kind.name for kind in REGISTRY if kind.folder}
 
 
@@ -82,7 +84,10 @@ def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
         elif (written := _tables(table, value)) is None:
             sources.problems.append(Problem(name, positions.line_of((table,)), table, _wrong_brackets(table)))
         else:
-            sources.entries += (Entry(table, _KINDS[table].model, raw, file, path, positions) for path, raw in written)
+            for path, raw in written:
+                if raw.get("kind") == american(_BEHAVIOR):
+                    raw["kind"] = _BEHAVIOR
+                sources.entries.append(Entry(table, _KINDS[table].model, raw, file, path, positions))
 
 
 def _unfinished(name: str, text: str) -> Iterator[Problem]:

@@ -64,6 +64,9 @@ class _Wheel(NamedTuple):
     platforms: tuple[str, ...]
 
 
+_WHEEL = "pass the file as pip downloads or builds it, such as wheel:torch-2.14.1-cp311-cp311-linux_x86_64.whl"
+
+
 def _named(file: str, where: str) -> _Wheel:
     """Parse the name of a wheel.
 
@@ -73,10 +76,15 @@ def _named(file: str, where: str) -> _Wheel:
     try:
         name, version, _, tags = parse_wheel_filename(file)
     except InvalidWheelFilename as error:
-        raise UsageError(f"is not the name of a wheel: {error}", where=where, code="no-wheel") from error
+        raise UsageError(
+            "is not the name of a wheel, expected torch-VERSION-PYTHON-ABI-PLATFORM.whl",
+            where=where,
+            hint=_WHEEL,
+            code="no-wheel",
+        ) from error
     release = stated(str(version))
     if name != "torch" or release is None:
-        raise UsageError(f"expected a torch wheel, got {name} {version}", where=where, code="no-wheel")
+        raise UsageError(f"expected a torch wheel, got {name} {version}", where=where, hint=_WHEEL, code="no-wheel")
     pythons = sorted({f"3.{match[1]}" for tag in tags if (match := _PYTHON.fullmatch(tag.interpreter))})
     if any(tag.interpreter.startswith("py3") for tag in tags):
         pythons += sorted({interpreter.minor for interpreter in find_interpreters()} - {*pythons})

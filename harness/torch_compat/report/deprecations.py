@@ -9,7 +9,7 @@ from torch_compat.escapes import escaped_lines
 from torch_compat.judging.timelines import State
 from torch_compat.policy.timeline import TimelineState
 from torch_compat.report.breaks import order
-from torch_compat.words import count_of
+from torch_compat.words import american, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def deprecations_md(rows: Sequence[TimelineRow]) -> str:
     for row in rows:
         deprecation = row.history.deprecation
         events = ", ".join(f"{occurrence.event.what} {occurrence.event.release}" for occurrence in row.snapshot.happened)
-        lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
+        lines.append(f"| {_cell(deprecation.subject)} | {american(deprecation.kind)} | {events} | {row.verdict} |")
     for title, promised in (("Broken timelines", True), ("Deviations from the policy before it was in force", False)):
         messages = list(_said(rows, promised=promised))
         lines += ["", f"## {title}", "", *messages] if messages else []

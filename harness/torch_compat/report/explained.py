@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.judgement import missing_rule
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
-from torch_compat.words import count_of, suggest
+from torch_compat.words import american, count_of, suggest
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def explained(root: Path | None, name: str) -> list[Explained]:
     """
     policy = find_policy(root)
     known = list(_everything(policy))
-    results = [entry for entry in known if entry.id == name]
+    results = [entry for entry in known if entry.id in {name, american(name)}]
     if not results and ":" in name:  # a finding: explain its rule and its waivers
         rule = name.partition(":")[0]
         results = [entry for entry in known if (entry.kind, entry.id) == ("rule", rule)]
@@ -138,7 +139,8 @@ def _everything(policy: Policy) -> Iterator[Explained]:
     for form in policy.formats:
         yield Explained("format version", form.label, _says(form))
     for timeline in policy.timelines:
-        name = f"silent {timeline.kind}" if timeline.silent else timeline.kind
+        kind = american(timeline.kind)
+        name = f"silent {kind}" if timeline.silent else kind
         yield Explained("timeline", name, _says(timeline))
     for release in policy.calendar:
         yield Explained("release", release.version, _says(release))
@@ -161,7 +163,7 @@ def _rule_says(name: str) -> dict[str, Any]:
     """The parts of the docstring of a rule's module, obtained without running it."""
     path = inside(Path(__file__).parents[1], f"rules/{name.replace('-', '_')}.py")
     if not path.is_file():
-        raise UsageError(f"the policy names the rule {name!r}, which does not exist", code="unknown-rule")
+        raise missing_rule(name)
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     summary, *paragraphs = text.split("\n\n")
     says: dict[str, Any] = {"rule": " ".join(summary.split())}

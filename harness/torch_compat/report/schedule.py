@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
-from torch_compat.words import count_of
+from torch_compat.words import american, count_of
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy
@@ -194,7 +194,7 @@ def drafted(
         "[deprecation]",
         f"id = {text(name)}",
         f"subject = {text(subject)}",
-        f"kind = {text(KINDS[kind])}",
+        f"kind = {text(american(KINDS[kind]))}",
         *(["silent = true"] if silent else []),
         f"alternative = {text(alternative or '')}",
         f"warning = {text(re.escape(subject) + '.*deprecated')}",

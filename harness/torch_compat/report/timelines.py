@@ -12,7 +12,7 @@ from torch_compat.judging.timelines import finding_of
 from torch_compat.policy.timeline import TimelineState
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.to_text import MEANING
-from torch_compat.words import count_of
+from torch_compat.words import american, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -285,7 +285,7 @@ def _fails(finding: Finding) -> bool:
 
 def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bool) -> None:
     deprecation, snapshot = row.history.deprecation, row.snapshot
-    head = f"  {deprecation.id}: {deprecation.subject} ({deprecation.kind}{', silent' if deprecation.silent else ''}): {snapshot.state}"
+    head = f"  {deprecation.id}: {deprecation.subject} ({american(deprecation.kind)}{', silent' if deprecation.silent else ''}): {snapshot.state}"
     newest = snapshot.happened[-1] if snapshot.happened else None
     if newest is not None:
         head += f" in {newest.point.release}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch_compat.judging.findings import Finding
-    from torch_compat.judging.judge import Report
+    from torch_compat.judging.judge import ReaderSource, Report
     from torch_compat.report.breaks import BreakCause
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
@@ -148,18 +148,26 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
     text = f"Observed now: {', '.join(shown)}{more}." if now else "Observed now: nothing; recorded evidence only."
     if recorded:
         newest, oldest = (choose(recorded, key=lambda item: item.age_days) for choose in (min, max))
-        days = f"{newest.age_days} to " if newest.age_days != oldest.age_days else ""
-        days += count_of(oldest.age_days, "day")
-        text += f" Only recorded: {count_of(len(recorded), 'reader')}, last observed {days} before {report.as_of}"
+        text += f" Only recorded: {count_of(len(recorded), 'reader')}, last observed {_ages(newest, oldest, report.as_of)}"
         text += f" (oldest: {oldest.reader})." if newest.age_days != oldest.age_days else "."
     paragraph(console, text, "bold" if now else "yellow")
     if full:
         for source in recorded:
             console.print(
-                Text(f"  {source.reader}: observed {source.observed}, {count_of(source.age_days, 'day')} before", style="dim"),
+                Text(f"  {source.reader}: observed {source.observed}, {_ages(source, source, report.as_of)}", style="dim"),
                 soft_wrap=True,
             )
     console.print()
+
+
+def _ages(newest: ReaderSource, oldest: ReaderSource, as_of: str) -> str:
+    """How long before or after the day of judging readers were observed."""
+    ages = (newest.age_days, oldest.age_days)
+    if min(ages) < 0 < max(ages):
+        return f"from {count_of(oldest.age_days, 'day')} before to {count_of(-newest.age_days, 'day')} after {as_of}"
+    first, last = sorted(map(abs, ages))
+    days = f"{first} to " if first != last else ""
+    return f"{days}{count_of(last, 'day')} {'after' if min(ages) < 0 else 'before'} {as_of}"
 
 
 def _questions(report: Report, console: Console) -> None:

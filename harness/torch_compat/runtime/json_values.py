@@ -25,12 +25,12 @@ from torch_compat.values.form import INT64, LARGEST, MOST_DIMENSIONS, TAKEN, las
 if TYPE_CHECKING:
     from torch_compat.runtime.dtypes import Dtype
 
-__all__ = ["plain", "read_arguments", "shown_value", "value_text"]
+__all__ = ["FORM", "plain", "read_arguments", "shown_value", "value_text"]
 
 DEEPEST = 200
 STANDARD_INPUT = "-"
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
-HINT = (
+FORM = (
     "write a JSON list of the positional arguments, such as [1, 2.5]; null, booleans, integers, strings and lists are passed as is, "
     'a tensor is {"tensor": {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}}'
 )
@@ -58,15 +58,15 @@ def read_arguments(given: str | Path) -> list[Any]:
         document = json.loads(text, parse_constant=_constant)
     except json.JSONDecodeError as error:
         where = f"{name}:{error.lineno}:{error.colno}"
-        raise UsageError(f"is not valid JSON: {error.msg}", where=where, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid JSON: {error.msg}", where=where, hint=FORM, code="arguments") from error
     except RecursionError as error:
-        raise UsageError("is nested too deeply", where=name, hint=HINT, code="arguments") from error
+        raise UsageError("is nested too deeply", where=name, hint=FORM, code="arguments") from error
     except ValueError as error:  # a constant, or an integer with thousands of digits
-        raise UsageError(f"is not valid JSON: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid JSON: {plain(str(error))}", where=name, hint=FORM, code="arguments") from error
     if isinstance(document, dict) and document.keys() == {"tuple"}:
         document = document["tuple"]
     if not isinstance(document, list):
-        raise UsageError(f"contains {_what(document)}, expected a list", where=name, hint=HINT, code="arguments")
+        raise UsageError(f"contains {_what(document)}, expected a list", where=name, hint=FORM, code="arguments")
     return [_Reading(name).value(item, f"[{index}]") for index, item in enumerate(document)]
 
 
@@ -80,13 +80,13 @@ def _text_of(given: str) -> tuple[str, str]:
         return name, data.decode("utf-8")
     except FileNotFoundError as error:
         message = f"--args {name!r} is neither a JSON list, which begins with a bracket, nor an existing file"
-        raise UsageError(message, hint=HINT, code="arguments") from error
+        raise UsageError(message, hint=FORM, code="arguments") from error
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror or error}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"cannot be read: {error.strerror or error}", where=name, hint=FORM, code="arguments") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=FORM, code="arguments") from error
     except ValueError as error:  # a null character in the name
-        raise UsageError(f"is not a file name: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not a file name: {plain(str(error))}", where=name, hint=FORM, code="arguments") from error
 
 
 def _constant(name: str) -> NoReturn:
@@ -108,7 +108,7 @@ class _Reading:
         self.name = name
 
     def wrong(self, where: str, item: Any, expected: str) -> NoReturn:
-        raise UsageError(f"expected {expected}, found {_what(item)}", where=f"{self.name}, {where}", hint=HINT, code="arguments")
+        raise UsageError(f"expected {expected}, found {_what(item)}", where=f"{self.name}, {where}", hint=FORM, code="arguments")
 
     def value(self, value: Any, where: str, depth: int = 0) -> Any:
         if depth > DEEPEST:

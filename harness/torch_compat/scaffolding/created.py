@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torch_compat.workspace import Root
 
-__all__ = ["Created", "create", "refuse_id", "unfinished_lines"]
+__all__ = ["Created", "create", "refuse_id", "taken", "unfinished_lines"]
 
 
 class Created(NamedTuple):
@@ -47,8 +47,14 @@ def create(place: Root, texts: dict[Path, str]) -> None:
     with changing(place.path):
         for path, text in texts.items():
             if path.exists():
-                raise UsageError("already exists", where=str(path), code="exists")
+                raise taken(path)
             put(path, text, encoding="utf-8")
+
+
+def taken(path: Path) -> UsageError:
+    """The error for a new file that exists."""
+    hint = "choose another name, or delete the file if you want to start again"
+    return UsageError("already exists, expected the name of a new file", where=str(path), hint=hint, code="exists")
 
 
 def unfinished_lines(path: Path) -> list[int]:

@@ -16,7 +16,8 @@ from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
-from torch_compat.scaffolding.created import Created, create, refuse_id
+from torch_compat.scaffolding.created import Created, create, refuse_id, taken
+from torch_compat.words import american
 from torch_compat.workspace import PACKAGED
 from torch_compat.writes import changing, put
 
@@ -176,25 +177,27 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
         UsageError: the name cannot be used, or a finding does not exist.
         WriteError: it cannot be written.
     """
-    policy = place.policy() if ids else place.policy(counted=False, drafts=True)  # only findings are judged
+    policy = place.policy(counted=bool(ids), drafts=True)  # to judge, the counts are needed; other drafts are not
     refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
-        raise UsageError("already exists", where=str(path), code="exists")
+        raise taken(path)
     covers, shown = _COVERS.format(mark=UNFINISHED), ""
     if ids:
         findings = _findings(place, policy, ids)
         covers, shown = _covers(findings, policy), f"\nShown by: {findings[0].reproduce}"
     create(place, {path: _WAIVER.format(mark=UNFINISHED, name=name, covers=covers, shown=shown)})
-    return Created("waiver", name, (path,), (ACCEPT, "torch-compat judge"))
+    return Created("waiver", name, (path,), ("torch-compat accept", ACCEPT, "torch-compat judge"))
 
 
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
     """Return the example of a kind with placeholders for what only its author knows, and with later stages commented out."""
     folders = (place.inside("policies/examples"), PACKAGED / "examples")
-    example = next((path for folder in folders if (path := inside(folder, f"{kind}.toml")).is_file()), None)
+    example = next((path for folder in folders if (path := inside(folder, f"{american(kind)}.toml")).is_file()), None)
     if example is None:
-        raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
+        raise UsageError(
+            f"there is no worked example policies/examples/{american(kind)}.toml", where=str(place.path), code="no-example"
+        )
     schema, _story, *lines = read_whole(example, MOST_OF_A_PROGRAM).decode().splitlines()
     results = [schema.replace("../policy", "../../policy")]
     for line in lines:
@@ -205,8 +208,8 @@ def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
             results.append(line)
     text = (
         "\n".join(results)
-        .replace(f'id = "{kind}"', f'id = "{name}"')
-        .replace(f'probe = "{kind.replace("-", "_")}"', f'probe = "{probe}"')
+        .replace(f'id = "{american(kind)}"', f'id = "{name}"')
+        .replace(f'probe = "{american(kind).replace("-", "_")}"', f'probe = "{probe}"')
     )
     return _only_begun(text)
 

@@ -12,7 +12,7 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
-from torch_compat.scaffolding.created import Created, create
+from torch_compat.scaffolding.created import Created, create, taken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,7 @@ _HEAD = '''\
 import torch
 
 FAMILY = "{family}"
+# {mark}{facts}>
 OPERATORS = {operators}
 SINCE = "{since}"
 {why}
@@ -112,6 +113,11 @@ _SINCE = {
 }
 """The first release that can write each family's template, and the reason."""
 _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
+_FACTS = {
+    True: "its operators, the first release that has all of them, and why no older release can run it, such as these",
+    False: "the first release that can write these values and, if there are older ones, WHY they cannot, such as this",
+}
+"""What the author states below, by whether the archives contain a program."""
 
 
 def new_recipe(place: Root, name: str, family: Family) -> tuple[Created, str]:
@@ -154,7 +160,7 @@ def _refuse_name(name: str, folder: Path) -> None:
         raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
     path = inside(folder, f"{name}.py")
     if path.exists():
-        raise UsageError("already exists", where=str(path), code="exists")
+        raise taken(path)
     frozen = inside(folder.parent, FROZEN)
     written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
     if written:
@@ -182,4 +188,6 @@ def _text(family: Family, since: CalendarRelease) -> str:
     reason = _SINCE[family][1]
     why = f'WHY = "{reason}"\n' if reason else ""
     operators = '["aten::add.Tensor", "aten::mul.Tensor"]' if family in _PROGRAMS else "[]"
-    return (_HEAD + _BODIES[family]).format(mark=UNFINISHED, family=family, operators=operators, since=since.version, why=why)
+    return (_HEAD + _BODIES[family]).format(
+        mark=UNFINISHED, family=family, facts=_FACTS[family in _PROGRAMS], operators=operators, since=since.version, why=why
+    )

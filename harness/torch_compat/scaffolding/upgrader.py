@@ -15,9 +15,11 @@ from torch_compat.operators.history import History
 from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
 from torch_compat.scaffolding.created import create
+from torch_compat.words import suggest
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from torch_compat.operators.call_signature import SignatureParameter
@@ -106,8 +108,8 @@ class UpgraderStep(NamedTuple):
     command: str
 
 
-def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
-    """Return the unreleased upgrader of an operator, created if it does not exist, and the written files.
+def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str], list[Upgrader]]:
+    """Return the unreleased upgrader of an operator, created if it does not exist; the written files; and its released upgraders.
 
     Parameters:
         operator: the operator with its overload: ``aten::foo.Bar``.
@@ -117,9 +119,11 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
         WriteError: its files cannot be written.
     """
     policy = place.policy(counted=False, drafts=True)
-    known = next((upgrader for upgrader in policy.upgraders if upgrader.operator == operator and upgrader.since is None), None)
+    own = [upgrader for upgrader in policy.upgraders if upgrader.operator == operator]
+    released = [upgrader for upgrader in own if upgrader.since is not None]
+    known = next((upgrader for upgrader in own if upgrader.since is None), None)
     if known is not None:
-        return known, []
+        return known, [], released
     begun = _begun(place, policy, operator)
     table = place.inside(UPGRADERS)
     with changing(place.path):
@@ -127,7 +131,8 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
         text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
         put(table, text.rstrip("\n") + "\n" + begun.table, encoding="utf-8")
     created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in begun.files)]
-    return next(upgrader for upgrader in place.policy(counted=False, drafts=True).upgraders if upgrader.id == begun.id), created
+    after = place.policy(counted=False, drafts=True)
+    return next(upgrader for upgrader in after.upgraders if upgrader.id == begun.id), created, released
 
 
 def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
@@ -137,12 +142,7 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
     schemas = History(place.inside("fixtures/operators/schemas.txt"))
     having = {operator_of(text): text for text in schemas.schemas(base, old)}
     if operator not in having:
-        message = f"torch {old} has no operator {operator!r}"
-        raise UsageError(
-            message,
-            hint=f"it has {', '.join(having)}" if having else "include the overload name: aten::add.Tensor",
-            code="unknown-operator",
-        )
+        raise _unknown_operator(operator, old, having, schemas)
     text = having[operator]
     signature = signature_of(text)
     arguments = signature.arguments
@@ -184,6 +184,20 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
         place.inside(f"tests/upgraders/test_{name}.py"): TEST.format(operator=operator, bump=bump, id=name, upgraders=UPGRADERS),
     }
     return _Begun(name, recipe, table, files)
+
+
+def _unknown_operator(operator: str, release: str, having: Iterable[str], schemas: History) -> UsageError:
+    """The error for an operator that a release does not have; names its overloads, or the operators with similar names."""
+    overloads = list(having)
+    hint = f"it has {', '.join(overloads)}"
+    if not overloads:
+        base = operator.partition(".")[0]
+        base = base if "::" in base else f"aten::{base}"
+        overloads = sorted(operator_of(text) for text in schemas.schemas(base, release))
+        hint = "write the operator with its namespace and overload, such as aten::add.Tensor"
+        more = f"it has {', '.join(overloads)}" if overloads else suggest(base, sorted(schemas.names(release)))
+        hint = f"{hint}; {more}" if more else hint
+    return UsageError(f"torch {release} has no operator {operator!r}", hint=hint, code="unknown-operator")
 
 
 def _inputs(text: str, count: int) -> str:

@@ -13,8 +13,9 @@ from torch_compat.errors import PolicyError, UsageError
 from torch_compat.judging.operator_changes import PairCounts
 from torch_compat.report.release.compatibility_notes import LARGEST, NOTES, TITLES, Hand, noted, notes_md, read_hand
 from torch_compat.report.release.items import FactRecord, ReleaseItem, Section, Shown, Span
-from torch_compat.report.release.report import NotAsked, ReleaseReport
+from torch_compat.report.release.report import NotAsked, ReleaseReport, Running
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
+from torch_compat.report.release.words import notes_of_report
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
@@ -46,6 +47,41 @@ def test_an_item_has_its_snippet_with_both_outputs_and_its_evidence() -> None:
     assert "- To reproduce: `torch-compat observe`\n" in text
     assert "## Not checked\n\n- 3 × archives that \\<nobody\\> asked\n" in text
     assert "### 2 changed operators have an upgrader" in text
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        (PairCounts("1.0.0", "1.9.0", 7), "7 schemas removed or changed; no promise"),
+        (PairCounts("1.9.0", "2.0.0", 5, 0), "5 schemas removed or changed; none of them breaks old programs"),
+        (
+            PairCounts("1.9.0", "2.0.0", 1, 1, 1),
+            "1 schema removed or changed; 1 of them breaks old programs (1 with an upgrader, 0 waived)",
+        ),
+        (
+            PairCounts("2.13.0", "2.14.1", 9, 132, 0, 132, 0, 124),
+            (
+                "9 schemas removed or changed; 8 of them break old programs, and so do 124 more schemas, already missing from the "
+                "incomplete records of 2.13.0 (0 with an upgrader, 132 waived)"
+            ),
+        ),
+        (
+            PairCounts("2.13.0", "2.14.1", 9, 1, 0, 1, 0, 1),
+            "none of them breaks old programs, but 1 more schema does, already missing from the incomplete records of 2.13.0 (0 with",
+        ),
+    ],
+)
+def test_the_numbers_of_operators_are_numbers_of_the_same_things(pair: PairCounts, said: str) -> None:
+    (line,) = notes_of_report(replace(report(), operators=(pair,)))
+    assert line.startswith(f"operators, {pair.older} to {pair.newer}: ")
+    assert said in line
+
+
+def test_overdue_deprecations_are_some_of_those_under_way() -> None:
+    running = (Running("a", "torch.a", "1.0.0", "", False), Running("b", "torch.b", "1.0.0", "2.0.0", True))
+    lines = list(notes_of_report(replace(report(), running=running)))
+    assert lines[0].startswith("2 deprecations are under way: ")
+    assert lines[1] == "1 of them should have ended: b"
 
 
 def test_every_section_of_a_report_has_one_of_the_notes() -> None:

@@ -17,6 +17,7 @@ from torch_compat.report.page.markup import document, scrolled, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
+from torch_compat.words import american
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -320,7 +321,7 @@ def _deprecation(row: TimelineRow) -> Element:
     deprecation, snapshot = row.history.deprecation, row.snapshot
     shown: list[Node] = [
         *_row("subject", deprecation.subject),
-        *_row("kind", deprecation.kind),
+        *_row("kind", american(deprecation.kind)),
         *_row("verdict", str(row.verdict)),
     ]
     for text in row.why:

@@ -10,6 +10,7 @@ from torch_compat.words import count_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
@@ -91,16 +92,23 @@ def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]
 
 def notes_of_report(report: ReleaseReport) -> Iterator[str]:
     """The deprecations in progress, and the counts of operators."""
-    running = [item for item in report.running if not item.overdue]
-    late = [item for item in report.running if item.overdue]
-    if running:
-        yield f"{count_of(len(running), 'deprecation is under way', 'deprecations are under way')}: torch-compat deprecations --as-of {report.release}"
+    late = [item.id for item in report.running if item.overdue]
+    if report.running:
+        yield f"{count_of(len(report.running), 'deprecation is under way', 'deprecations are under way')}: torch-compat deprecations --as-of {report.release}"
     if late:
-        yield f"{len(late)} of them should have ended: {', '.join(item.id for item in late)}"
+        yield f"{len(late)} of them should have ended: {', '.join(late)}"
     for pair in report.operators:
-        broken = (
-            "no promise"
-            if pair.broken is None
-            else f"{pair.broken} break ({pair.upgraded} with an upgrader, {pair.waived} waived)"
-        )
-        yield f"operators, {pair.older} to {pair.newer}: {count_of(pair.lost, 'schema')} removed or changed; {broken}"
+        yield f"operators, {pair.older} to {pair.newer}: {count_of(pair.lost, 'schema')} removed or changed; {_broken(pair)}"
+
+
+def _broken(pair: PairCounts) -> str:
+    """How many schemas no longer work, with what was done about them."""
+    if pair.broken is None:
+        return "no promise"
+    own = pair.broken - pair.carried
+    text = f"{own or 'none'} of them {'break' if own > 1 else 'breaks'} old programs"
+    if pair.carried:
+        more, do = ("1 more schema", "does") if pair.carried == 1 else (f"{pair.carried} more schemas", "do")
+        text += f", and so {do} {more}" if own else f", but {more} {do}"
+        text += f", already missing from the incomplete records of {pair.older}"
+    return f"{text} ({pair.upgraded} with an upgrader, {pair.waived} waived)" if pair.broken else text
