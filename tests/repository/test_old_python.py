@@ -29,8 +29,8 @@ FILES = [
 OLDEST = (3, 6)
 NEWER = {"contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo"}  # of the standard library, and not in 3.6
 ALLOWED = (sys.stdlib_module_names - NEWER) | {"numpy", "torch"}
-NUMPY_ONLY_IN = {"worker.py", "saved_numbers_of_numpy.py"}
-"""The worker states which numpy torch works with; the program, which only its writers run, saves values of numpy."""
+NUMPY_ONLY_IN = {"worker.py", "saved_arrays_of_records.py", "saved_numbers_of_numpy.py"}
+"""The worker states which numpy torch works with; the programs, which only their writers run, save values of numpy."""
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
