@@ -182,3 +182,22 @@ def test_polynomials_of_degree_33_are_equal_to_the_last_bit(name: str, expected:
     """As 1.13.1 to 2.15.0, whose kernels fuse products with sums."""
     result = called(f"special_{name}", single(-2.3, -0.875, 1.1), 33).array
     assert result.tolist() == [float(np.float32(number)) for number in expected]
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "2.15.0"])
+def test_gamma_functions_of_float32_to_the_last_bit(horizon: str) -> None:
+    """As both releases computed them; in double precision, some of each function round to other bits."""
+
+    def computed(name: str, *args: Any) -> list[float]:
+        results: list[float] = resolve(f"aten::{name}", Release(horizon))(*args).array.tolist()
+        return results
+
+    x = Tensor(np.array([0.25, 1.1, 3.5, -0.6, 17.3, 2.7, -3.3], np.float32))
+    assert computed("digamma", x) == [
+        -4.22745418548584, -0.42375487089157104, 1.1031566858291626, -0.8947180509567261, 2.821526288986206, 0.7967831492424011, 3.620354413986206,
+    ]  # fmt: skip
+    assert computed("polygamma", 1, x) == [
+        17.19733238220215, 1.43329918384552, 0.33035773038864136, 10.05313491821289, 0.059506259858608246, 0.4472120702266693, 14.817731857299805,
+    ]  # fmt: skip
+    y = Tensor(np.array([2.5, 4.0, 100.0, 33.3], np.float32))
+    assert computed("mvlgamma", y, 4) == [3.598090171813965, 7.404752731323242, 1426.1883544921875, 323.4317626953125]

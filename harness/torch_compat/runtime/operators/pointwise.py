@@ -31,6 +31,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
+from torch_compat.runtime.operators._gamma_kernels import digamma, digamma32, digamma_1_0, trigamma
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.operators._vectors import DOUBLES, double_exponential, error_function, exponentials, rounded_exponential
 from torch_compat.runtime.registry import operator
@@ -107,39 +108,6 @@ def _lgamma(x: float) -> float:
         return math.inf
 
 
-def _digamma_1_0(x: float) -> float:
-    """Up to 1.7 digamma is infinite at all poles and at minus infinity."""
-    return math.inf if x <= 0 and (x == -math.inf or x == math.floor(x)) else _digamma(x)
-
-
-def _digamma(x: float) -> float:
-    """Digamma by the recurrence and the asymptotic series, like Cephes."""
-    if x == 0:
-        return math.copysign(math.inf, -x)
-    if math.isnan(x) or x == -math.inf:
-        return math.nan
-    if x == math.inf:
-        return x
-    value = 0.0
-    if x < 0:
-        if x == math.floor(x):
-            return math.nan
-        value = -math.pi / math.tan(math.pi * math.fmod(x, 1.0))
-        x = 1 - x
-    while x < 10:
-        value -= 1 / x
-        x += 1
-    if x == 10:
-        return value + 2.25175258906672110764
-    inverse = 1 / (x * x)
-    coefficients = (8.33333333333333333333e-2, -2.10927960927960927961e-2, 7.57575757575757575758e-3, -4.16666666666666666667e-3,
-                    3.96825396825396825397e-3, -8.33333333333333333333e-3, 8.33333333333333333333e-2)  # fmt: skip
-    series = 0.0
-    for coefficient in coefficients:
-        series = series * inverse + coefficient
-    return value + math.log(x) - 0.5 / x - inverse * series
-
-
 def _erfinv(y: float) -> float:
     """Giles' initial value and three Newton steps."""
     if math.isnan(y) or abs(y) > 1:
@@ -207,9 +175,23 @@ def erf_2_0(array: Array) -> Array:
     return error_function(x, rounded_exponential(-(x * x))).astype(array.dtype)
 
 
+def _steps_of_digamma(others: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Digamma in the steps of float32; ``others`` computes other dtypes, poles and infinities."""
+
+    def compute(array: Array) -> Array:
+        if array.dtype != FLOAT32:
+            return others(array)
+        special = ~np.isfinite(array) | ((array <= 0) & (array == np.floor(array)))
+        result = digamma32(np.where(special, np.float32(1), array))
+        return np.where(special, others(array), result) if special.any() else result
+
+    return compute
+
+
 erf_of = elementwise(_erf)
 erfc_of = elementwise(_erfc)
-digamma_of = elementwise(_digamma)
+digamma_of = _steps_of_digamma(elementwise(digamma))
+_digamma_of_1_0 = _steps_of_digamma(elementwise(digamma_1_0))
 lgamma_of = elementwise(_lgamma)
 
 for _names, _function in {
@@ -258,7 +240,7 @@ functional("log1p", "special_log1p", inplace=True, since="2.7.0")(
     lambda self: Tensor(np.asarray(through_double(np.log1p)(floating(self.array))))
 )
 
-single(("digamma", "special_digamma", "special_psi"), digamma_of, elementwise(_digamma_1_0))
+single(("digamma", "special_digamma", "special_psi"), digamma_of, _digamma_of_1_0)
 functional("erf", "special_erf", inplace=True, since="2.0.0")(lambda self: Tensor(np.asarray(erf_2_0(floating(self.array)))))
 
 
@@ -400,7 +382,7 @@ def polygamma_1_0(n: int, self: Tensor) -> Tensor:
     """Up to 1.6 only digamma and its first derivative are implemented."""
     if n >= 2:
         raise fail(f"polygamma(n,x) is not implemented for n>=2, but was {n}")
-    return Tensor(elementwise(_digamma_1_0)(floating(self.array))) if n == 0 else _polygamma(n, self)
+    return Tensor(_digamma_of_1_0(floating(self.array))) if n == 0 else _polygamma(n, self)
 
 
 @functional("polygamma", "special_polygamma", since="1.7.0")
@@ -420,27 +402,13 @@ def _polygamma(n: int, self: Tensor) -> Tensor:
     if not n:
         return Tensor(digamma_of(array))
     if n == 1:
-        return Tensor(_trigamma(array).astype(array.dtype))
+        return Tensor(trigamma(array).astype(array.dtype))
     n = (n + 2**31) % 2**32 - 2**31  # the kernel takes a 32-bit integer
     sign = 1.0 if n % 2 else -1.0
     factorial = math.gamma(n + 1) if 0 <= n < 170 else math.inf
     unit = FLOAT64 if array.dtype == FLOAT64 else np.dtype(np.float32)
     terms = _zeta(n + 1.0, array.astype(FLOAT64)).astype(unit)
     return Tensor((unit.type(sign * factorial) * terms).astype(array.dtype))
-
-
-def _trigamma(x: Array) -> Array:
-    """The second derivative of log(gamma), with as few terms as in torch; at float32 poles the sine is the rounding error of pi."""
-    angle = x * np.float32(np.pi) if x.dtype == FLOAT32 else np.pi * x.astype(FLOAT64)
-    mirrored, x = x < 0.5, x.astype(FLOAT64)
-    total = np.where(mirrored, -((np.pi / np.sin(angle.astype(FLOAT64))) ** 2), 0.0)
-    x = np.where(mirrored, 1 - x, x)
-    for _ in range(6):
-        total = total + 1 / (x * x)
-        x = x + 1
-    square = 1 / (x * x)
-    total = total + (1 + 1 / (2 * x) + square * (1 / 6 - square * (1 / 30 - square * (1 / 42)))) / x
-    return np.where(mirrored, -total, total)
 
 
 # Coefficients of the Euler-Maclaurin formula: (2k)! / B2k.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.runtime.libraries import libraries
 from torch_compat.runtime.operators._common import (
     BOOL,
     FLOAT32,
@@ -28,6 +29,7 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.operators.pointwise import elementwise, erf_2_0, erf_of, erfc_of, lgamma_of
+from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -113,12 +115,11 @@ def special_zeta(self: Operand, other: Operand) -> Tensor:
 def _multigammaln(array: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function: a sum over p log-gamma functions, each of them rounded."""
     looped(p, array.size)
-    total = np.zeros(array.shape)
-    for at in range(p):
-        shifted = (array + np.asarray((at + 1 - p) / 2.0, array.dtype)).astype(array.dtype)
-        total = total + lgamma_of(shifted).astype(FLOAT64)
+    steps = [(array + np.asarray((at + 1 - p) / 2.0, array.dtype)).astype(array.dtype) for at in range(p)]
+    parts = Tensor(np.stack([lgamma_of(step) for step in steps], axis=-1))
+    total = resolve("aten::sum", libraries.release)(parts, [-1]).array
     constant = scalar_as(p * (p - 1) * math.log(math.pi) / 4, array.dtype)  # which may be infinite in 16 bits
-    return (total.astype(array.dtype).astype(FLOAT64) + constant.astype(FLOAT64)).astype(array.dtype)
+    return (total.astype(FLOAT64) + constant.astype(FLOAT64)).astype(array.dtype)
 
 
 def _at_least_one(p: int) -> None:
