@@ -28,7 +28,7 @@ SURROUNDINGS = {
 COMMANDS = {
     "json": (
         ("deprecations",),
-        ("deprecations", "--sweep", "2019-01-01..2024-01-01"),
+        ("deprecations", "--sweep", "2020-01-01..2024-01-01"),
         ("plan", "mode", "foo(mode='A')", "--from", "1.2.0"),
         ("explain", "mode"),
         ("judge", "--as-of", "1.6.0"),
