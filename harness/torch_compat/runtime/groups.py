@@ -20,9 +20,9 @@ from 1.8.1 to 2.15.0:
 Each call of a method without branches runs the same operators. The second call is recorded, and later calls use its outcome.
 
 Not modeled, so results are those of the first call: methods that branch, loop, print, set attributes, write in place, change lists, or
-disable gradients; parts of a tensor (:data:`PARTS`); the same tensor returned by an operator and read several times; and arguments that
-require gradients in only some calls. 1.7 forms groups as well, but counts nodes differently. Tensors that 1.9 reads from a dict are
-modeled as if the program used no dict.
+disable gradients; parts of a tensor (:data:`PARTS`); division with a rounding mode, which is a member; a tensor that an operator returns
+unchanged and several operators read; and arguments that require gradients in only some calls. 1.7 forms groups as well, but counts nodes
+differently. Tensors that 1.9 reads from a dict are modeled as if the program used no dict.
 """
 
 from __future__ import annotations
