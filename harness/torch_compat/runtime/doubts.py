@@ -113,20 +113,19 @@ class Doubts:
 
     def suspect(self, value: Any) -> None:
         """Mark each tensor in a value as possibly requiring gradients."""
-        for tensor in _tensors(value):
+        for tensor in tensors_of(value):
             if not tensor.requires_grad:
                 self.known.setdefault(id(tensor), (tensor, None))
 
     def after(self, name: str, given: list[Any], result: Any) -> None:
         """Decide about the results of an operator that has been called."""
-        tensors = [item for value in given for item in _tensors(value)]
+        tensors = [item for value in given for item in tensors_of(value)]
         doubted = [outcome for item in tensors if (outcome := self.known.get(id(item))) is not None]
         if not (doubted or name in LISTS) or name == "detach":
             return
         theirs = {id(item) for item in tensors}
-        results = [item for item in _tensors(result) if id(item) not in theirs]
-        nodes = WITH_TENSOR.get(name) if len(tensors) > 1 else None
-        nodes = NODES.get(name) if nodes is None else nodes
+        results = [item for item in tensors_of(result) if id(item) not in theirs]
+        nodes = NODES.get(name) if len(tensors) < 2 else WITH_TENSOR.get(name, NODES.get(name))
         if nodes is None:
             self.known.update((id(item), (item, None)) for item in results)
             return
@@ -157,7 +156,7 @@ def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args:
         if info.resizes_shared or _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
             doubts.suspect(value)
             reason = True
-        elif any(tensor.requires_grad for tensor in _tensors(value)):
+        elif any(tensor.requires_grad for tensor in tensors_of(value)):
             reason = True
     seen: dict[int, bool] = {}
     reason = _look_at(object_, written, doubts, seen, doubtful=info.resizes_shared) or reason
@@ -182,13 +181,13 @@ def _look_at(
             doubtful = _look_at(value, written, doubts, seen) or doubtful
         elif type_.kind == "Tensor" or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
             own.append(value)
-            doubtful = doubtful or name in written or any(tensor.requires_grad for tensor in _tensors(value))
+            doubtful = doubtful or name in written or any(tensor.requires_grad for tensor in tensors_of(value))
         elif _holds_tensors(type_):
             own.append(value)
             doubtful = True
     if doubtful:
         for value in own:
-            doubts.suspect([tensor for tensor in _tensors(value) if tensor.dtype.category >= FLOATING])
+            doubts.suspect([tensor for tensor in tensors_of(value) if tensor.dtype.category >= FLOATING])
     seen[id(object_)] = doubtful
     return doubtful
 
@@ -197,15 +196,22 @@ def _holds_tensors(type_: Type) -> bool:
     return type_.kind in {"List", "Dict"} and any(arg.kind == "Tensor" or _holds_tensors(arg) for arg in type_.args)
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def nodes_of(name: str, tensors: int) -> int:
+    """The number of nodes of an operator in a differentiated group; 1 if it is not listed."""
+    nodes = NODES.get(name, 1)
+    return nodes if tensors < 2 else WITH_TENSOR.get(name, nodes)
+
+
+def tensors_of(value: Any) -> Iterator[Tensor]:
+    """The tensors in a value."""
     if value.__class__ is Tensor:
         yield value
     elif value.__class__ in {list, tuple}:
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_of(item)
     elif value.__class__ is dict:
         for item in value.values():
-            yield from _tensors(item)
+            yield from tensors_of(item)
 
 
 def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:

@@ -77,9 +77,12 @@ class Module:
             program.slips.begin(method, self.object, given, info.types()[1:])
             if not program.mobile:
                 registry.grad.doubts = doubts_of(program.horizon.release, self.object, info, given, info.types()[1:])
+                registry.grad.recording = recording = program.differentiation.begin(self.object, info, given)
             with np.errstate(all="ignore"):  # torch does not warn about arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)
+            if not program.mobile and not (hooks and (self.object.info.hooks or self.object.info.pre_hooks)):
+                program.differentiation.end(self.object, info, given, recording, result)
             self._hand_out(result, given)
             return release_value(result)
         except HarnessError as error:

@@ -19,7 +19,7 @@ from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
 from torch_compat.releases.release import Release
-from torch_compat.runtime import dtypes, hash_order, opaque, packed, registry, upgraders
+from torch_compat.runtime import differentiated, dtypes, hash_order, opaque, packed, registry, upgraders
 from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.json_integers import INT64, json_integer
@@ -52,10 +52,8 @@ __all__ = ["Program"]
 SIGNED_BYTES_UNTIL = Release("1.3.0")
 OMITS = 6  # the first bytecode version that omits arguments equal to their defaults
 WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
-EQUAL_TO_ITSELF: dict[type, Release] = {
-    list: Release("1.6.0"),
-    float: Release("1.10.0"),
-}  # the first release that folds x == x without comparing
+# the first release that folds x == x without comparing
+EQUAL_TO_ITSELF: dict[type, Release] = {list: Release("1.6.0"), float: Release("1.10.0")}
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
@@ -80,6 +78,7 @@ class Program:
         missing: operators that the program calls and the reference reader does not have.
         slips: deviations of the horizon's release from its own rules, and those that the program has met.
         extra: the extra files of the user in the archive, by name.
+        differentiation: its methods that have been called, with the results that require gradients as of the second call.
     """
 
     def __init__(
@@ -102,6 +101,7 @@ class Program:
         self.applied: list[tuple[str, int, str, str]] = []
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
+        self.differentiation = differentiated.Differentiation(horizon.release)
         self.once = self.slips.has(EQUAL_CALLS)
         self.neutral = self.slips.has(NEUTRAL)
         self.listed = WRITES_INTO_COPIED <= horizon.release < COPIES_AGAIN

@@ -10,6 +10,7 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.runtime.differentiated import Recording
     from torch_compat.runtime.doubts import Doubts
 
 __all__ = ["OUTS", "Function", "Grad", "Version", "grad", "operator", "registered"]
@@ -33,20 +34,29 @@ class Grad:
         enabled: whether results computed from tensors that require gradients require gradients.
         written: the roots of written views, by identity, in the current or latest call.
         doubts: the tensors of the current call that 1.6 assumes to require gradients; None in other releases.
+        recording: the operators of the current call, if it is a second call of a method (:mod:`torch_compat.runtime.differentiated`).
     """
 
-    __slots__ = ("doubts", "enabled", "written")
+    __slots__ = ("doubts", "enabled", "recording", "written")
 
     def __init__(self) -> None:
         self.enabled = True
         self.doubts: Doubts | None = None
+        self.recording: Recording | None = None
         self.written: dict[int, Any] = {}
 
     def begin(self) -> None:
         """Begin a call."""
         self.enabled = True
         self.doubts = None
+        self.recording = None
         self.written.clear()
+
+    def record(self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], result: Any, passes: int | None) -> None:
+        """Record an operator that has been called."""
+        if self.recording is not None:
+            self.recording.failed |= not self.enabled
+            self.recording.after(name, args, keywords, result, passes)
 
     def reaches(self, tensor: Any) -> bool:
         """Whether a tensor requires gradients because of a write through another view of its storage."""

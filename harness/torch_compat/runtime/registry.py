@@ -386,6 +386,8 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             result = function(*args)
         if arrange is not None and (result.__class__ is not Tensor or result.array.ndim > 1):
             arrange(result, args, keywords)
+        if grad.recording is not None:
+            grad.record(name, args, keywords, result, (1 if only_first else None) if tracks else 0)
         if requires and tracks and grad.enabled:
             first = args[0] if args else None
             if first.__class__ is Tensor and first.requires_grad:
