@@ -1,4 +1,4 @@
-"""What requires gradients as of the second call: results of releases from 1.8.1 to 2.15.0 for the same methods, for machines without them."""
+"""What requires gradients as of the second call: results of releases from 1.11.0 to 2.15.0 for the same methods, for machines without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = """class Model(Module):
 TWICE = "y = torch.mul(x, 2)\n"
 PRODUCT = "p = torch.matmul(x, self.d)\n"
 SQUARE = [[0.5, 0.6, 0.7], [0.2, 0.3, 0.4], [0.6, 0.4, 0.2]]
-ALL = ("1.8.1", "1.9.1", "1.10.2", "1.11.0", "1.12.1", "1.13.1", "2.4.1", "2.15.0")
+ALL = ("1.11.0", "1.12.1", "1.13.1", "2.4.1", "2.15.0")
 
 
 def model(source: str, horizon: str, *, parameter: bool = True, functions: str = "") -> Any:
@@ -51,25 +51,25 @@ W = "return (torch.mul(self.w, 2), "
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (f"{TWICE}{W}torch.add(y, 1, 1), y)", {"1.9.1": "TTT", "1.12.1": "TTT", "1.8.1": "TFF", "1.13.1": "TFF"}),
-        (f"{TWICE}{W}torch.exp(torch.sin(torch.add(y, 1, 1))), y)", {"1.8.1": "TTT", "1.9.1": "TTT", "2.4.1": "TFF"}),
-        (f"{W}torch.mul(x, 2))", {"1.9.1": "TF", "1.12.1": "TF", "2.15.0": "TF"}),
-        (f"{TWICE}{W}torch.cumsum(y, 0), y)", {"1.9.1": "TFF", "1.12.1": "TFF"}),
+        (f"{TWICE}{W}torch.add(y, 1, 1), y)", {"1.12.1": "TTT", "1.13.1": "TFF"}),
+        (f"{TWICE}{W}torch.exp(torch.sin(torch.add(y, 1, 1))), y)", {"1.12.1": "TTT", "2.4.1": "TFF"}),
+        (f"{W}torch.mul(x, 2))", {"1.12.1": "TF", "2.15.0": "TF"}),
+        (f"{TWICE}{W}torch.cumsum(y, 0), y)", {"1.12.1": "TFF"}),
         (f"{TWICE}{W}torch.mul(torch.dropout(y, 0.5, False), 3))", {"1.12.1": "TF"}),
-        (f"{TWICE}return (torch.detach(self.w), torch.add(y, 1, 1))", {"1.9.1": "FF", "1.12.1": "FF"}),
-        (f"{TWICE}{W}torch.leaky_relu(y))", {"1.9.1": "TF", "1.10.2": "TT"}),
-        (f"{TWICE}{W}torch.layer_norm(y, [3]))", {"1.10.2": "TF", "1.11.0": "TT"}),
+        (f"{TWICE}return (torch.detach(self.w), torch.add(y, 1, 1))", {"1.12.1": "FF"}),
+        (f"{TWICE}{W}torch.leaky_relu(y))", {"1.12.1": "TT", "1.13.1": "TF"}),
+        (f"{TWICE}{W}torch.layer_norm(y, [3]))", {"1.11.0": "TT"}),
         (f"{TWICE}{W}torch.where(torch.gt(y, 0.5), y, self.d), y)", {"1.12.1": "TTT"}),
         (f"{TWICE}{W}torch.where(torch.gt(y, self.d), y, self.d), y)", {"1.12.1": "TFF"}),
         (f"{TWICE}{W}torch.mul(y, float(torch.size(y, 0))), y)", {"1.12.1": "TFF"}),
         (f"{TWICE}s = torch.sum(y, [1], True)\n{W}torch.div(y, s), y, s)", {"1.12.1": "TFFF"}),
         (f"y = torch.cat([torch.mul(x, 2), torch.mul(x, 3)], 0)\n{W}torch.mul(y, 2), y)", {"1.12.1": "TTT"}),
         (f"z = torch.mul(x, 2)\n{TWICE}{W}torch.add(z, 1, 1), y)", {"1.12.1": "TTT"}),
-        (f"y = torch.cumsum(x, 1)\n{W}torch.mul(y, 2), torch.add(y, 1, 1))", {"1.10.2": "TTT", "1.11.0": "TFF"}),
-        (f"t = torch.t(x)\nu = torch.add(t, 1, 1)\n{W}t, u, torch.mul(u, 2))", {"1.10.2": "TTTT", "1.11.0": "TFFF"}),
+        (f"y = torch.cumsum(x, 1)\n{W}torch.mul(y, 2), torch.add(y, 1, 1))", {"1.11.0": "TFF"}),
+        (f"t = torch.t(x)\nu = torch.add(t, 1, 1)\n{W}t, u, torch.mul(u, 2))", {"1.11.0": "TFFF"}),
         (f"t = torch.t(x)\nu = torch.add(t, 1, 1)\n{W}u, torch.mul(u, 2))", {"1.11.0": "TTT"}),
         (f"{TWICE}t = torch.t(y)\n{W}y, t, torch.add(y, 1, 1))", {"1.11.0": "TTTT"}),
-        (f"{TWICE}t = torch.t(y)\n{W}y, t, torch.add(t, 1, 1))", {"1.10.2": "TTTT", "1.11.0": "TFFF"}),
+        (f"{TWICE}t = torch.t(y)\n{W}y, t, torch.add(t, 1, 1))", {"1.11.0": "TFFF"}),
     ],
 )
 def test_results_of_a_group_require_gradients_up_to_1_12(source: str, expected: dict[str, str]) -> None:
@@ -110,7 +110,7 @@ def test_the_first_call_and_programs_without_such_parameters_are_as_before(horiz
     assert called(model(source, horizon)) == "TF"
     assert second(source, horizon) == "TT"
     assert second(source, horizon, parameter=False) == "FF"
-    assert second(source, "1.7.1") == "TF"
+    assert second(source, "1.7.1") == second(source, "1.10.2") == "TF"  # whose fuser is off in readers
 
 
 def test_a_call_that_fails_profiles_nothing() -> None:

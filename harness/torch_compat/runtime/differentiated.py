@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Differentiation", "Recording", "require"]
 
-SINCE = Release("1.8.0")
+SINCE = Release("1.11.0")
 MOST_OPERATORS, MOST_ELEMENTS = 1000, 1 << 24
 """Calls with more operators, or operators with more elements altogether, are not modeled."""
 

@@ -196,12 +196,6 @@ def _holds_tensors(type_: Type) -> bool:
     return type_.kind in {"List", "Dict"} and any(arg.kind == "Tensor" or _holds_tensors(arg) for arg in type_.args)
 
 
-def nodes_of(name: str, tensors: int) -> int:
-    """The number of nodes of an operator in a differentiated group; 1 if it is not listed."""
-    nodes = NODES.get(name, 1)
-    return nodes if tensors < 2 else WITH_TENSOR.get(name, nodes)
-
-
 def tensors_of(value: Any) -> Iterator[Tensor]:
     """The tensors in a value."""
     if value.__class__ is Tensor:

@@ -1,15 +1,13 @@
-"""Results that require gradients as of the second call of a method, in 1.8 and newer, although they depend on no such tensor.
+"""Results that require gradients as of the second call of a method, in 1.11 and newer, although they depend on no such tensor.
 
 The first call of a method profiles it. If an operator of that call got a tensor that requires gradients, the executor then collects the
 operators whose derivatives it knows (:data:`MEMBERS`) into differentiated groups, and later calls run these groups. Measured with releases
-from 1.8.1 to 2.15.0:
+from 1.11.0 to 2.15.0:
 
 * Operators that read each other's results are in the same group. An operator joins a group only if no path from the group to the operator,
   or back, leads through an operator outside of it. Lists of tensors, and numbers that are read from tensors, are outside of every group.
-* In 1.8, a group has at least five nodes, which count as in 1.6 (:mod:`torch_compat.runtime.doubts`). As of 1.9, it has at least two
-  operators.
-* In 1.9 and 1.10, operators that read the same new tensor from outside of all groups are in the same group.
-* As of 1.11, if a result of a group is a view of an input or of another result of the group, the operator that returns the view and the
+* A group has at least two operators.
+* If a result of a group is a view of an input or of another result of the group, the operator that returns the view and the
   operators that depend on it are not in the group.
 * Up to 1.12, all floating-point results of a group require gradients.
 * As of 1.13, a result requires gradients only if the backward pass of its group keeps it and uses its gradient. The gradient is used if the
@@ -21,8 +19,10 @@ Each call of a method without branches runs the same operators. The second call 
 
 Not modeled, so results are those of the first call: methods that branch, loop, print, set attributes, write in place, change lists, or
 disable gradients; parts of a tensor (:data:`PARTS`); division with a rounding mode, which is a member; a tensor that an operator returns
-unchanged and several operators read; and arguments that require gradients in only some calls. 1.7 forms groups as well, but counts nodes
-differently. Tensors that 1.9 reads from a dict are modeled as if the program used no dict.
+unchanged and several operators read; and arguments that require gradients in only some calls.
+
+1.7 to 1.10 form groups as well, by other rules, but few if their fuser is off, as it is in the readers of this project
+(:data:`torch_compat.readers.torch_release.DETERMINISM`): there, results are those of the first call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_compat.releases.release import Release
-from torch_compat.runtime import doubts
 from torch_compat.runtime.dtypes import FLOATING
 
 if TYPE_CHECKING:
@@ -38,28 +37,20 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.tensor import Tensor
 
-COUNTS = Release("1.9.0")
-"""Before this release, the nodes of a group count, as in 1.6 (:mod:`torch_compat.runtime.doubts`)."""
-ALIASES_LEAVE = Release("1.11.0")
-"""As of this release, views leave groups with the operators that read them."""
 KEPT_ONLY = Release("1.13.0")
 """As of this release, only results that the backward pass keeps require gradients."""
 ENOUGH = 2
 """The minimum number of operators in a group."""
 
 MEMBERS = frozenset({
-    "abs", "acos", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "add", "addcmul", "addmm", "asin", "atan", "avg_pool2d", "bmm", "cat", "ceil",
+    "abs", "acos", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "add", "addcmul", "addmm", "asin", "atan", "avg_pool2d", "batch_norm", "bmm", "cat", "ceil",
     "clamp", "contiguous", "cos", "cosh", "div", "dot", "embedding", "erf", "erfc", "exp", "expm1", "floor", "fmod", "frac", "gelu",
-    "hardshrink", "hardswish", "hardtanh", "lerp", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp", "matmul", "mean",
-    "mm", "mul", "mv", "neg", "permute", "pow", "reciprocal", "relu", "remainder", "round", "rsqrt", "rsub", "sigmoid", "sin", "sinh",
-    "softmax", "sqrt", "squeeze", "stack", "std", "sub", "t", "tan", "tanh", "threshold", "trunc", "type_as", "unsqueeze", "var", "where",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "layer_norm", "leaky_relu", "lerp", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp", "matmul", "mean",
+    "mm", "mul", "mv", "neg", "permute", "pow", "reciprocal", "relu", "relu6", "remainder", "round", "rsqrt", "rsub", "sigmoid", "sin", "sinh",
+    "softmax", "softplus", "sqrt", "squeeze", "stack", "std", "sub", "t", "tan", "tanh", "threshold", "trunc", "type_as", "unsqueeze", "var", "where",
 })  # fmt: skip
 """Operators whose derivatives the executor knows."""
-MEMBERS_SINCE = {
-    **dict.fromkeys(("batch_norm", "hardsigmoid", "leaky_relu", "relu6"), Release("1.10.0")),
-    **dict.fromkeys(("layer_norm", "softplus"), Release("1.11.0")),
-    "silu": KEPT_ONLY,
-}
+MEMBERS_SINCE = {"silu": KEPT_ONLY}
 """Operators whose derivatives it knows as of a release."""
 MEMBERS_OF_2_0, TWO, TWO_END = frozenset({"gather", "index_select"}), Release("2.0.0"), Release("2.1.0")
 OF_TWO_TENSORS = frozenset({"max", "min"})
@@ -68,11 +59,6 @@ OF_NUMBERS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "fmod", "remainder"}
 """Operators whose derivatives it knows only if the second operand is a number."""
 VIEWS = frozenset({"contiguous", "permute", "squeeze", "t", "unsqueeze"})
 """Members whose result may be a view of their operand."""
-OLD_VIEWS = frozenset({
-    "chunk", "detach", "diagonal", "expand", "expand_as", "flatten", "movedim", "mT", "narrow", "numpy_T", "reshape", "reshape_as", "select",
-    "slice", "split", "split_with_sizes", "swapaxes", "T", "transpose", "unbind", "unflatten", "unfold", "view", "view_as",
-})  # fmt: skip
-"""Other operators whose results are views."""
 
 PARTS = frozenset({"chunk", "split", "split_with_sizes", "tensor_split", "unbind"})
 """Operators that return parts of a tensor, which are not modeled unless the tensor requires gradients."""
@@ -95,8 +81,8 @@ RESULT = frozenset({
 })  # fmt: skip
 """Members that keep their result."""
 
-LIST, NEW, RETURN, SHARED = "[]", "new", "return", "shared"
-"""Names of nodes that are not operators of tensors: lists, new tensors, the method's result, and tensors that several operators read (1.9, 1.10)."""
+LIST, NEW, RETURN = "[]", "new", "return"
+"""Names of nodes that are not operators of tensors: lists, new tensors, and the method's result."""
 
 
 class Operation:
@@ -141,8 +127,6 @@ class Groups:
         self.values = values
         self.same = same
         self.nodes = self._read(nodes)
-        if release < ALIASES_LEAVE:
-            self._share()
         self.maker = {value: at for at, node in enumerate(self.nodes) for value in node.results}
         self.readers: dict[int, list[int]] = {}
         for at, node in enumerate(self.nodes):
@@ -163,47 +147,18 @@ class Groups:
                 results.append(copied)
         return results[::-1]
 
-    def _share(self) -> None:
-        """Let members read a new tensor from outside of all groups through a shared node, which makes them one group."""
-        fresh = {
-            value
-            for node in self.nodes
-            if not node.member and node.name not in OLD_VIEWS and node.name != LIST
-            if node.name != "to" or self.release < Release("1.10.0")
-            for value in node.results
-        }
-        results: list[Operation] = []
-        shared: dict[int, int] = {}
-        for node in self.nodes:
-            results.append(node)
-            if node.member:
-                node.inputs = [shared.get(value, value) for value in node.inputs]
-            for value in fresh.intersection(node.results):
-                passing = Operation(SHARED, [value], member=True)
-                passing.results.append(len(self.values))
-                shared[value] = len(self.values)
-                self.values.append(self.values[value])
-                results.append(passing)
-        self.nodes = results
-
     def required(self) -> set[int]:
         """The values that require gradients in later calls only."""
         self._collect()
         groups = list({id(group): group for group in self.group.values()}.values())
-        if self.release >= ALIASES_LEAVE:
-            for group in groups:
-                while self._leave(group):
-                    pass
-        groups = [group for group in groups if self._enough([self.nodes[at] for at in group if self.nodes[at].name != SHARED])]
+        for group in groups:
+            while self._leave(group):
+                pass
+        groups = [group for group in groups if len(group) >= ENOUGH]
         self.group = {at: group for group in groups for at in group}
         if any(len(self.readers.get(value, ())) > 1 for value in self.same):
             return set()  # it is not known which of the values is read
         return self._spread()
-
-    def _enough(self, group: list[Operation]) -> bool:
-        if len(group) < ENOUGH:
-            return False
-        return self.release >= COUNTS or sum(doubts.nodes_of(node.name, len(node.inputs)) for node in group) >= doubts.ENOUGH
 
     def _collect(self) -> None:
         """Collect the members into groups: from the last to the first, each takes in the makers of its inputs."""
