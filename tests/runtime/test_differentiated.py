@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
+from torch_compat.runtime.doubts import tensors_of
 from torch_compat.runtime.tensor import Tensor
 
 HEAD = """class Model(Module):
@@ -142,3 +143,10 @@ OPTION = """def scores(x: Tensor, dim: Optional[int]=None) -> Tensor:
 def test_assertions_and_options_of_functions_do_not_divide_groups(source: str, expected: str) -> None:
     """The last three are not modeled: their results are those of the first call."""
     assert second(f"{source}\nreturn (torch.mul(self.w, 2), s)", "1.12.1", functions=OPTION) == expected
+
+
+def test_shared_containers_are_visited_once() -> None:
+    value: list[Any] = [Tensor(np.ones(1))]
+    for _ in range(64):
+        value = [value, value]
+    assert len(list(tensors_of(value))) == 1

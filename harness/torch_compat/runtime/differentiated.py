@@ -254,8 +254,11 @@ def require(result: Any, positions: Iterable[int]) -> None:
 
 def _leaves(value: Any) -> Iterator[Tensor]:
     """The tensors in a result, including those in named tuples."""
-    if value.__class__ is Tensor:
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(item)
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if item.__class__ is Tensor:
+            yield item
+        elif isinstance(item, dict | list | tuple) and id(item) not in seen:
+            seen.add(id(item))
+            waiting += reversed(list(item.values() if isinstance(item, dict) else item))

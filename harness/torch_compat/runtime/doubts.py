@@ -197,15 +197,15 @@ def _holds_tensors(type_: Type) -> bool:
 
 
 def tensors_of(value: Any) -> Iterator[Tensor]:
-    """The tensors in a value."""
-    if value.__class__ is Tensor:
-        yield value
-    elif value.__class__ in {list, tuple}:
-        for item in value:
-            yield from tensors_of(item)
-    elif value.__class__ is dict:
-        for item in value.values():
-            yield from tensors_of(item)
+    """The tensors in a value. Each container is visited once, since shared containers can nest exponentially often."""
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if item.__class__ is Tensor:
+            yield item
+        elif item.__class__ in {list, tuple, dict} and id(item) not in seen:
+            seen.add(id(item))
+            waiting += reversed(list(item.values() if item.__class__ is dict else item))
 
 
 def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
