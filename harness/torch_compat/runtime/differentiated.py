@@ -178,7 +178,7 @@ class Recording:
         if value.__class__ is Tensor:
             return ("tensor", self.value(value))
         if value.__class__ in {list, tuple}:
-            return tuple(map(self._key, value))
+            return tuple(id(item) if item.__class__ in {list, tuple} else self._key(item) for item in value)
         return (value.__class__, value if value.__class__ in {int, float, bool, str, complex, type(None)} else id(value))
 
     def outcome(self, result: Any) -> tuple[int, ...]:
