@@ -406,3 +406,13 @@ def test_a_planted_difference_is_told(admission: Command, tree: Tree, name: str,
     else:
         shutil.copyfile(tree.root / f"fixtures/{NAME}/later.pt", path)
     assert any(said in line for line in differences(copy, tree.root, INVENTED))
+
+
+def test_another_digest_of_the_same_archive_is_told(admission: Command, tree: Tree) -> None:
+    assert admission("admit", NAME).status == 0
+    copy = tree.root.with_name("expected")
+    shutil.copytree(tree.root, copy)
+    path = tree.root / f"fixtures/{NAME}/manifest.jsonl"
+    manifest = read_manifest(path)
+    write_manifest(path, replace(manifest, fixtures=tuple(replace(fixture, content="0" * 64) for fixture in manifest.fixtures)))
+    assert any("differs in content" in line for line in differences(copy, tree.root, INVENTED))

@@ -9,7 +9,11 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
+from torch_compat.runtime import differentiated, groups
+from torch_compat.runtime.differentiated import _held
 from torch_compat.runtime.doubts import tensors_of
+from torch_compat.runtime.groups import RETURN, Groups, Operation, TooManySteps
 from torch_compat.runtime.tensor import Tensor
 
 HEAD = """class Model(Module):
@@ -150,3 +154,48 @@ def test_shared_containers_are_visited_once() -> None:
     for _ in range(64):
         value = [value, value]
     assert len(list(tensors_of(value))) == 1
+
+
+def test_what_every_module_shares_is_visited_once() -> None:
+    """The tensors of a module with 300 attributes, all of them one list of 30,000 tensors; it would take minutes otherwise."""
+    module = model("return (x,)", "2.15.0")
+    shared = [Tensor(np.ones(1))] * 30_000
+    for number in range(300):
+        setattr(module.object, f"a_list{number}", shared)
+    held = _held(module.object, [])
+    assert sum(tensor is shared[0] for tensor in held) == 1
+
+
+def dense(count: int) -> Groups:
+    """Operators, each of which reads the results of all before it; every other one is a member."""
+    values = [Tensor(np.ones(1), requires_grad=True)]
+    nodes = []
+    for number in range(count):
+        node = Operation("mul", list(range(len(values))), member=number % 2 == 0)
+        node.results.append(len(values))
+        values.append(Tensor(np.ones(1)))
+        nodes.append(node)
+    nodes.append(Operation(RETURN, list(range(len(values)))))
+    return Groups(Release("2.15.0"), nodes, values, set())
+
+
+def test_a_graph_that_is_too_dense_is_not_modeled() -> None:
+    assert dense(20).required() == set()
+    with pytest.raises(TooManySteps):
+        dense(400).required()
+
+
+def test_a_chain_of_a_thousand_operators_is_modeled() -> None:
+    source = "y = torch.matmul(x, self.d)\nz = torch.sin(y)\n" + "z = torch.sin(z)\n" * 990
+    assert second(f"{source}return (torch.mul(z, self.w), y)", "2.15.0") == "TT"
+
+
+def test_a_call_with_too_many_operators_is_not_modeled(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"{PRODUCT}return (torch.mul(torch.sin(p), self.w), p)"
+    monkeypatch.setattr(groups, "STEPS", 3)
+    assert second(source, "2.15.0") == "TF"
+    monkeypatch.undo()
+    monkeypatch.setattr(differentiated, "MOST_READS", 3)
+    assert second(source, "2.15.0") == "TF"
+    monkeypatch.undo()
+    assert second(source, "2.15.0") == "TT"

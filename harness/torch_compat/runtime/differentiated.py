@@ -21,6 +21,7 @@ from torch_compat.runtime.groups import (
     TWO_END,
     Groups,
     Operation,
+    TooManySteps,
 )
 from torch_compat.runtime.straight import divides, objects
 from torch_compat.runtime.tensor import Tensor
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Differentiation", "Recording", "require"]
 
 SINCE = Release("1.11.0")
-MOST_OPERATORS, MOST_ELEMENTS = 1000, 1 << 24
-"""Calls with more operators, or operators with more elements altogether, are not modeled."""
+MOST_OPERATORS, MOST_READS, MOST_ELEMENTS = 1000, 20_000, 1 << 22
+"""Calls with more operators, or operators that read more tensors or return more elements altogether, are not modeled."""
 
 
 class Recording:
@@ -46,7 +47,7 @@ class Recording:
     """
 
     __slots__ = (
-        "_constants", "_elements", "_given", "_known", "_made", "_nodes", "_numbers", "_read", "_release", "_same", "_used", "_values", "failed",
+        "_constants", "_elements", "_given", "_known", "_made", "_nodes", "_numbers", "_read", "_reads", "_release", "_same", "_used", "_values", "failed",
     )  # fmt: skip
 
     def __init__(self, release: Release, given: list[Tensor], *, sized: bool) -> None:
@@ -67,6 +68,7 @@ class Recording:
         self._constants: set[int] = set()  # computed from constants before the program runs
         self._read: list[int] = []  # numbers that were read from tensors
         self._elements = 0
+        self._reads = 0
         self._used = False
         if sized:
             self._read.append(self._new(Tensor(0)))
@@ -109,8 +111,11 @@ class Recording:
             return
         writes = (name.endswith("_") and not name.startswith("__")) or "out" in keywords
         parts = name in PARTS and not tensors[0].requires_grad
-        if writes or parts or len(self._nodes) > MOST_OPERATORS or self._elements > MOST_ELEMENTS:
+        self._reads += len(tensors)
+        much = len(self._nodes) > MOST_OPERATORS or self._reads > MOST_READS or self._elements > MOST_ELEMENTS
+        if writes or parts or much:
             self.failed = True
+            self._values.clear()  # nothing reads them any more
             return
         if name != "detach" and any(item.requires_grad for item in tensors):
             self._used = True
@@ -138,6 +143,7 @@ class Recording:
                 node.inputs.append(self._list(value))
         if any(value.__class__ in {int, float} or value.__class__ is list for value in given):
             node.maybe = list(self._read)
+            self._reads += len(node.maybe)
         if not results:
             node.results.append(self._new(Tensor(0)))
             self._read += node.results
@@ -178,24 +184,33 @@ class Recording:
         if value.__class__ is Tensor:
             return ("tensor", self.value(value))
         if value.__class__ in {list, tuple}:
-            return tuple(id(item) if item.__class__ in {list, tuple} else self._key(item) for item in value)
-        return (value.__class__, value if value.__class__ in {int, float, bool, str, complex, type(None)} else id(value))
+            return tuple(object() if item.__class__ in {list, tuple} else self._key(item) for item in value)
+        # any other value equals no other: it may be gone, and its identity may be that of a later one
+        return (value.__class__, value) if value.__class__ in {int, float, bool, str, complex, type(None)} else object()
 
     def outcome(self, result: Any) -> tuple[int, ...]:
         """The positions of the tensors in the method's result that require gradients although nothing that they depend on does."""
+        if self.failed or not self._used:
+            return ()
         leaves = list(_leaves(result))
         numbers = [self._numbers.get(id(item), -1) for item in leaves]
         asked = [at for at, item in enumerate(leaves) if numbers[at] in self._made and id(item) not in self._given]
-        if self.failed or not self._used or all(leaves[at].requires_grad for at in asked):
+        if all(leaves[at].requires_grad for at in asked):
             return ()
         self._nodes.append(Operation(RETURN, [number for number in numbers if number >= 0]))
-        required = Groups(self._release, self._nodes, self._values, self._same).required()
-        if any(node.maybe for node in self._nodes):  # whether an operator got a number that was read before is not known
-            for node in self._nodes:
-                node.inputs += node.maybe
-            if required != Groups(self._release, self._nodes, self._values, self._same).required():
-                return ()
+        try:
+            required = self._required()
+            if any(node.maybe for node in self._nodes):  # whether an operator got a number that was read before is not known
+                for node in self._nodes:
+                    node.inputs += node.maybe
+                if required != self._required():
+                    return ()
+        except TooManySteps:
+            return ()
         return tuple(at for at in asked if numbers[at] in required)
+
+    def _required(self) -> set[int]:
+        return Groups(self._release, self._nodes, self._values, self._same).required()
 
 
 class Differentiation:
@@ -238,9 +253,7 @@ class Differentiation:
 
 def _held(object_: ScriptObject, args: list[Any]) -> list[Tensor]:
     """The tensors of the arguments, and those of a module and of the modules in it."""
-    tensors = [
-        *tensors_of(args), *(tensor for item in objects(object_) for value in item.__dict__.values() for tensor in tensors_of(value)),
-    ]  # fmt: skip
+    tensors = tensors_of([args, *(value for item in objects(object_) for value in item.__dict__.values())])
     return list({id(tensor): tensor for tensor in tensors}.values())
 
 

@@ -85,6 +85,14 @@ LIST, NEW, RETURN = "[]", "new", "return"
 """Names of nodes that are not operators of tensors: lists, new tensors, and the method's result."""
 
 
+STEPS = 10_000_000
+"""Steps from operator to operator after which groups count as not modeled; a chain of 1,000 operators needs fewer."""
+
+
+class TooManySteps(Exception):  # noqa: N818 - no error: results are those of the first call
+    """The graph of a call is too dense for its groups to be found in bounded time."""
+
+
 class Operation:
     """An operator of a recorded call.
 
@@ -133,6 +141,12 @@ class Groups:
             for value in node.inputs:
                 self.readers.setdefault(value, []).append(at)
         self.group: dict[int, set[int]] = {}
+        self._left = STEPS
+
+    def _pay(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooManySteps
 
     @staticmethod
     def _read(nodes: list[Operation]) -> list[Operation]:
@@ -148,7 +162,11 @@ class Groups:
         return results[::-1]
 
     def required(self) -> set[int]:
-        """The values that require gradients in later calls only."""
+        """The values that require gradients in later calls only.
+
+        Raises:
+            TooManySteps: finding the groups would take more than :data:`STEPS`.
+        """
         self._collect()
         groups = list({id(group): group for group in self.group.values()}.values())
         for group in groups:
@@ -171,6 +189,7 @@ class Groups:
                     changed = True
 
     def _take_in(self, group: set[int]) -> bool:
+        self._pay(sum(len(self.nodes[at].inputs) for at in group) + len(group))
         makers = {self.maker[value] for at in group for value in self.nodes[at].inputs if value in self.maker}
         for maker in sorted(makers - group, reverse=True):
             other = self.group.get(maker)
@@ -196,13 +215,17 @@ class Groups:
                         waiting.append(reader)
         return False
 
-    def _next(self, at: int) -> Iterator[int]:
-        for value in self.nodes[at].results:
-            yield from self.readers.get(value, ())
+    def _next(self, at: int) -> list[int]:
+        """The operators that read a result of an operator, once for each time."""
+        readers = [reader for value in self.nodes[at].results for reader in self.readers.get(value, ())]
+        self._pay(len(readers) + 1)
+        return readers
 
     def _outside(self, value: int, group: set[int]) -> int:
         """How often a value is read outside of a group."""
-        return sum(at not in group for at in self.readers.get(value, ()))
+        readers = self.readers.get(value, ())
+        self._pay(len(readers))
+        return sum(at not in group for at in readers)
 
     def _leave(self, group: set[int]) -> bool:
         """Remove views that leave a group from it; whether there were any."""
@@ -252,6 +275,7 @@ class Groups:
 
     def _blocked(self, at: int, waiting: dict[int, set[int]]) -> bool:
         group = self.group.get(at, {at})
+        self._pay(sum(len(waiting[step]) + 1 for step in group))
         return any(maker in waiting and maker not in group for step in group for maker in waiting[step])
 
     def _pass(self, node: Operation, new: set[int]) -> None:
