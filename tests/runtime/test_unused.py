@@ -6,13 +6,14 @@ In all releases from 1.2.0 to 2.15.0, each of 57 functions raised as it does her
 from __future__ import annotations
 
 import ast
+from random import Random
 
 import numpy as np
 import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.unused import Callees, unused
+from torch_compat.runtime.language.unused import Callees, _all_read, _Function, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
 
@@ -174,6 +175,12 @@ SHORT = [
     "_0 = torch.add_(x, 1)\n  return x",
     "y = torch.slice(torch.view(x, [-1]), 0, 0, 1, 1)\n  _0 = torch.mul_(torch.select(y, 0, 0), 2)\n  return l",
     "_0 = torch.append(l.items, 1)\n  return x",
+    "y, z, = torch.max(x, 0)\n  return z if l else z",
+    "y = [1]\n  _0 = torch.append(y, 2)\n  _1 = torch.append(y, 3)\n  return y",
+    "y = [1]\n  for i in range(3):\n    _0 = torch.append(y, 2)\n  return y",
+    "y = 1\n  for i in range(3):\n    y = torch.mul(y, 2)\n  return y",
+    "y, z = 1, True\n  while z:\n    y = torch.mul(y, 2)\n    z = torch.lt(y, 9)\n  return x",
+    "y, z = 1, 1\n  for i in range(3):\n    y, z = torch.mul(y, z), torch.add(y, z)\n  return y",
 ]
 
 
@@ -185,7 +192,12 @@ LONG = {
     "a variable is named as a keyword alone": "y = torch.add(x, 1)\n  return torch.sum(x, y=l)",
     "a variable is named in a comment alone": "y = torch.add(x, 1)\n  return l  # y",
     "a variable is set on two paths and not read": "if bool(x):\n    y = 1\n  else:\n    y = 2\n  return l",
-    "a variable of a tuple is not read": "y, z, = torch.max(x, 0)\n  return z if l else z",
+    "no variable of a tuple is read": "y, z, = torch.max(x, 0)\n  return l",
+    "a list is appended to and not read": "y = [1]\n  _0 = torch.append(y, 2)\n  return x",
+    "a list is read by an append to it alone": "y = [1]\n  z = y[0]\n  _0 = torch.append(y, z)\n  return x",
+    "a loop sets a variable that nothing else reads": "y = 1\n  for i in range(3):\n    y = torch.mul(y, 2)\n  return x",
+    "a loop sets a variable before it reads it": "y = 1\n  for i in range(3):\n    y = 2\n    print(y)\n  return x",
+    "a loop does nothing": "for i in range(3):\n    pass\n  return x",
     "a variable is set twice": "y = torch.add(x, 1)\n  y = torch.add(x, 2)\n  return y",
     "a new tensor is written": "y = torch.clone(x)\n  _0 = torch.add_(torch.select(y, 0, 0), 1)\n  return x",
     "one of two paths writes": "if bool(x):\n    y = torch.clone(x)\n  else:\n    y = torch.add_(x, 1)\n  return l",
@@ -212,3 +224,46 @@ def test_the_short_way_is_taken_where_nothing_is_unused(body: str, monkeypatch: 
 def test_the_short_way_is_not_taken(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="not callable"):
         _taken(LONG[why], monkeypatch)
+
+
+STATEMENTS = (
+    "{new} = torch.add({old}, {other})", "{new} = torch.clone({old})", "{new} = torch.select({old}, 0, 0)", "{new} = [{old}, {other}]",
+    "_{n} = torch.add_({old}, {other})", "_{n} = torch.append({old}, {other})", "_{n} = torch.copy_(torch.select({old}, 0, 0), {other})",
+    "{new}, {more}, = torch.max({old}, 0)", "{old} = torch.mul({old}, {other})", "print({old})", "_{n} = torch.max({old})",
+)  # fmt: skip
+
+
+def _drawn(rng: Random, names: list[str], depth: int, indent: str) -> list[str]:
+    """A block of source that reads and sets these variables, and sets more of them."""
+    lines: list[str] = []
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.randrange(8) if depth else 7
+        n = rng.randrange(1000)
+        if kind == 0:
+            lines += [f"{indent}for i{n} in range({rng.choice(names)}):", *_drawn(rng, list(names), depth - 1, indent + "  ")]
+        elif kind == 1:
+            lines += [f"{indent}while {rng.choice(names)}:", *_drawn(rng, list(names), depth - 1, indent + "  ")]
+        elif kind == 2:
+            both = [[*_drawn(rng, list(names), depth - 1, indent + "  "), f"{indent}  v{n} = {rng.choice(names)}"] for _ in "12"]
+            lines += [f"{indent}if bool({rng.choice(names)}):", *both[0], f"{indent}else:", *both[1]]
+            names.append(f"v{n}")
+        else:
+            text = rng.choice(STATEMENTS)
+            new = rng.choice([f"v{n}", rng.choice(names)]) if rng.random() < 0.2 else f"v{n}"
+            lines.append(indent + text.format(new=new, more=f"w{n}", old=rng.choice(names), other=rng.choice(names), n=n))
+            names += [name for name, there in ((new, "{new}" in text), (f"w{n}", "{more}" in text)) if there]
+    return lines
+
+
+def test_the_short_way_agrees_with_the_analysis() -> None:
+    rng, short = Random(31), 0
+    for _ in range(6000):
+        names = ["x", "l"]
+        lines = _drawn(rng, names, 2, "  ")
+        source = "\n".join(["def forward(self, x, l):", *lines, f"  return ({rng.choice(names)}, {rng.choice(names)})"])
+        function = ast.parse(source).body[0]
+        assert isinstance(function, ast.FunctionDef)
+        if _all_read(function, source.split("\n")):
+            short += len(lines) > 3
+            assert _Function(function, Callees(lambda _: None), "").found() == frozenset(), source
+    assert short > 100

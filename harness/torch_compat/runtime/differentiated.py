@@ -231,6 +231,9 @@ class Differentiation:
         """The recording for a call of a method; None if the call needs none."""
         if self._outcomes.get(id(info), (info, ()))[1] is not None:
             return None
+        if divides(object_, info):
+            self._outcomes[id(info)] = (info, ())
+            return None
         return Recording(
             self.release, _held(object_, args), sized=any(value.__class__ in {int, float, bool, list} for value in args)
         )
@@ -240,7 +243,7 @@ class Differentiation:
         if self.release < SINCE:
             return
         if id(info) not in self._outcomes:
-            possible = any(tensor.requires_grad for tensor in _held(object_, args)) and not divides(object_, info)
+            possible = any(tensor.requires_grad for tensor in _reached(object_, args))
             self._outcomes[id(info)] = (info, None if possible else ())
             return
         outcome = self._outcomes[id(info)][1]
@@ -253,8 +256,11 @@ class Differentiation:
 
 def _held(object_: ScriptObject, args: list[Any]) -> list[Tensor]:
     """The tensors of the arguments, and those of a module and of the modules in it."""
-    tensors = tensors_of([args, *(value for item in objects(object_) for value in item.__dict__.values())])
-    return list({id(tensor): tensor for tensor in tensors}.values())
+    return list({id(tensor): tensor for tensor in _reached(object_, args)}.values())
+
+
+def _reached(object_: ScriptObject, args: list[Any]) -> Iterator[Tensor]:
+    return tensors_of([args, *(value for item in objects(object_) for value in item.__dict__.values())])
 
 
 def require(result: Any, positions: Iterable[int]) -> None:

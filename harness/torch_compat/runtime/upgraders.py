@@ -94,6 +94,7 @@ def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, b
     return [*results, *((arg, default, True) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))]
 
 
+@lru_cache(maxsize=1024)
 def _signature(text: str) -> tuple[SignatureParameter, ...]:
     results = []
     for arg, default, keyword in _parameters(_function(text)):

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from torch_compat.torchscript.parser import NO_SOURCE, dotted, nodes_of, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["Callees", "unused"]
 
@@ -64,7 +64,6 @@ NAMESPACES = frozenset({"aten", "prim", "quantized"})
 ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
 VARIABLES = (ast.Name, ast.Tuple)
 JUMPS = (ast.Break, ast.Continue, ast.Return)
-WITH_BODY = (ast.For, ast.While, ast.With)
 WITHOUT_VARIABLES = (*JUMPS, ast.Pass)
 
 _WORD_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])([A-Za-z_]\w*+)(?!=[^=])""")
@@ -86,94 +85,172 @@ def unused(function: ast.FunctionDef, lines: list[str], callees: Callees, owner:
 
 
 def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
-    """Whether counting the words of its source shows that every statement of a function stays.
+    """Whether counting the words of its source shows that every statement of a function stays."""
+    if function.body[0].__class__ is ast.Return:
+        return True
+    if function.body[0].lineno == function.lineno:
+        return False
+    return _Words(function, lines).all_read()
+
+
+class _Words:
+    """The words in the source of a function.
 
     An unused result ends in a variable that is never read, in a variable that is set again, or in a statement that sets no variable. So
     everything is used if no parameter is set, each variable is set once on each path, and each variable occurs more often than it is set.
+    A loop may set a variable again if a statement after it reads the variable, or if it stays and reads the variable before it sets it.
     """
-    if function.body[0].__class__ is ast.Return:
-        return True
-    stores: list[str] = []
-    values: dict[str, ast.expr | None] = {}
-    written = _set_once(function.body, stores, values)
-    parameters = {arg.arg for arg in function.args.args}
-    if written is None or function.body[0].lineno == function.lineno or not parameters.isdisjoint(written):
-        return False
-    if not stores:
-        return True
-    text = "\n".join(lines[function.body[0].lineno - 1 : function.end_lineno])
-    if _UNCOUNTED.search(text):
-        return False
-    words = _WORD_OR_TEXT.findall(text)
-    return all(
-        words.count(name) > stores.count(name) or _writes_parameter(values.get(name), values, parameters) for name in stores
-    )
 
+    def __init__(self, function: ast.FunctionDef, lines: list[str]) -> None:
+        self._function = function
+        self._lines = lines[: function.end_lineno]
+        self._parameters = {arg.arg for arg in function.args.args}
+        self._stores: list[str] = []
+        # the value of each variable, and the variables that its statement sets; None if it is set in several statements
+        self._values: dict[str, tuple[ast.expr | None, set[str]] | None] = {}
+        self._later: dict[int, set[str]] = {}
 
-def _writes_parameter(node: ast.expr | None, values: dict[str, ast.expr | None], parameters: set[str]) -> bool:
-    """Whether an expression writes in place to a parameter or to a value that may alias one, so that its statement stays."""
-    if not isinstance(node, ast.Call) or not node.args or not _written(_operator(node)):
-        return False
-    target: ast.expr | None = node.args[0]
-    for _ in range(DEEPEST):
-        if isinstance(target, ast.Name):
-            if target.id in parameters:
-                return True
-            target = values.get(target.id)
-        elif isinstance(target, ast.Attribute):
-            target = target.value
-        elif isinstance(target, ast.Call) and target.args and _operator(target) not in {None, *FRESH}:
-            target = target.args[0]
-        else:
+    def all_read(self) -> bool:
+        """Whether every statement stays."""
+        written = self._set_once(self._function.body)
+        if written is None or not self._parameters.isdisjoint(written):
             return False
-    return False
+        if not self._stores:
+            return True
+        text = "\n".join(self._lines[self._function.body[0].lineno - 1 :])
+        if _UNCOUNTED.search(text):
+            return False
+        words = Counter(_WORD_OR_TEXT.findall(text))
+        unread = {name for name, count in Counter(self._stores).items() if words[name] <= count}
+        return all(self._stays(name, unread) for name in unread)
+
+    def _after(self, node: ast.AST) -> set[str]:
+        """The words of the lines after a statement or an expression."""
+        end: int = node.end_lineno  # type: ignore[attr-defined]
+        if end not in self._later:
+            self._later[end] = set(_WORD_OR_TEXT.findall("\n".join(self._lines[end:])))
+        return self._later[end]
+
+    def _stays(self, name: str, unread: set[str]) -> bool:
+        """Whether the statement that sets an unread variable stays: another result of it is read, or it writes to a value that is read.
+
+        The written value is read if it may alias a parameter or a variable that a later statement reads. The later statement stays as
+        well: its own result is read later, or it writes in place, too. Since no variable is set twice, this ends in a statement with an
+        effect.
+        """
+        node, names = self._values[name] or (None, set())
+        if not names <= unread:
+            return True
+        if not isinstance(node, ast.Call) or not node.args or not _written(_operator(node)):
+            return False
+        target: ast.expr | None = node.args[0]
+        for _ in range(DEEPEST):
+            if isinstance(target, ast.Name):
+                if target.id in self._parameters or target.id in self._after(node):
+                    return True
+                target = (self._values.get(target.id) or (None,))[0]
+            elif isinstance(target, ast.Attribute):
+                target = target.value
+            elif isinstance(target, ast.Call) and target.args and _operator(target) not in {None, *FRESH}:
+                target = target.args[0]
+            else:
+                return False
+        return False
+
+    def _set_once(self, body: list[ast.stmt]) -> set[str] | None:
+        """The variables that a block sets.
+
+        None if a path sets a variable twice, or if a statement may have no effect and sets no variable.
+        """
+        results: set[str] = set()
+        for node in body:
+            more: set[str] | None = set()
+            if isinstance(node, ASSIGNMENTS):
+                more = self._set(_targets(node), node.value)
+            elif isinstance(node, ast.If):
+                first, second = self._set_once(node.body), self._set_once(node.orelse)
+                more = None if first is None or second is None or _idle((*node.body, *node.orelse)) else first | second
+            elif isinstance(node, ast.With):
+                more = self._set_once(node.body)
+            elif isinstance(node, ast.For | ast.While):
+                more = self._set_in_loop(node, results)
+            elif isinstance(node, ast.Expr):
+                more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
+            elif not isinstance(node, WITHOUT_VARIABLES):
+                more = None
+            if more is None or not results.isdisjoint(more):
+                return None
+            results |= more
+        return results
+
+    def _set(self, targets: list[ast.expr], value: ast.expr | None) -> set[str]:
+        names = [name for target in targets for name in _stored(target)]
+        results = set(names)
+        for name in results:
+            self._values[name] = None if name in self._values else (value, results)
+        self._stores += names
+        return results
+
+    def _set_in_loop(self, node: ast.For | ast.While, before: set[str]) -> set[str] | None:
+        """The variables that a loop sets and nothing before it does.
+
+        Parameters:
+            before: the variables that the same block sets before the loop.
+        """
+        results = self._set_once(node.body)
+        if results is None or node.orelse or _idle(node.body):
+            return None
+        if isinstance(node, ast.For):
+            if not isinstance(node.target, ast.Name) or node.target.id in results:
+                return None
+            results.add(node.target.id)
+        again = results & before
+        if again:
+            after = self._after(node)
+            if isinstance(node, ast.While):
+                again -= _names(node.test)
+            if not again <= after and (isinstance(node, ast.While) or not results.isdisjoint(after)):
+                again -= _carried(node.body, _names)
+            if not again <= after:
+                return None
+        return results - before
 
 
-def _set_once(body: list[ast.stmt], stores: list[str], values: dict[str, ast.expr | None]) -> set[str] | None:
-    """The variables that a block sets; None if a path sets a variable twice, or if a statement may have no effect and sets no variable.
+def _stored(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
+    return [node.id for node in nodes_of(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def _idle(body: Sequence[ast.stmt]) -> bool:
+    return all(isinstance(statement, ast.Pass) for statement in body)
+
+
+def _carried(body: list[ast.stmt], reads: Callable[[ast.AST], frozenset[str]]) -> set[str]:
+    """The variables that a loop's body reads before it sets them, and sets: a release takes them for read.
 
     Parameters:
-        stores: receives the name of each variable, once per assignment.
-        values: receives the value of each variable; None if it is set in several branches.
+        reads: returns the names in a node.
     """
-    results: set[str] = set()
+    read: set[str] = set()
+    written: dict[str, int] = defaultdict(int)
     for node in body:
-        more: set[str] | None = set()
-        if isinstance(node, ASSIGNMENTS):
-            targets = _targets(node)
-            if targets[0].__class__ is ast.Name and len(targets) == 1:
-                name: str = targets[0].id
-                stores.append(name)
-                more = {name}
-                values[name] = None if name in values else node.value
-            else:
-                more = _stored(stores, *targets)
-        elif isinstance(node, ast.If):
-            first, second = _set_once(node.body, stores, values), _set_once(node.orelse, stores, values)
-            idle = all(isinstance(statement, ast.Pass) for statement in (*node.body, *node.orelse))
-            more = None if first is None or second is None or idle else first | second
-        elif isinstance(node, WITH_BODY):
-            inner = _set_once(node.body, stores, values)
-            more = None if inner is None else inner | (_stored(stores, node.target) if isinstance(node, ast.For) else set())
-        elif isinstance(node, ast.Expr):
-            more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
-        elif not isinstance(node, WITHOUT_VARIABLES):
-            more = None
-        if more is None or not results.isdisjoint(more):
-            return None
-        results |= more
-    return results
+        if isinstance(node, ast.Assign) and all(isinstance(entry, VARIABLES) for entry in node.targets):
+            read |= {name for name in reads(node.value) if not written[name]}
+            for target in node.targets:
+                for name in reads(target):
+                    written[name] += 1
+        else:
+            read |= {name for name in reads(node) if not written[name]}
+            for item in nodes_of(node):
+                if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+                    read |= {item.id}
+                    written[item.id] += 1
+    return {name for name in read if written[name]}
 
 
-def _stored(stores: list[str], *targets: ast.expr) -> set[str]:
-    names = [
-        node.id
-        for target in targets
-        for node in ((target,) if isinstance(target, ast.Name) else nodes_of(target))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
-    stores += names
-    return set(names)
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(item.id for item in nodes_of(node) if isinstance(item, ast.Name))
 
 
 class Callees:
@@ -531,7 +608,7 @@ class _Function:
 
     def _loop(self, node: ast.For | ast.While, live: set[str], after: set[str]) -> set[str]:
         """The names that are live at the start of a loop."""
-        live = live | self._carried(node.body)
+        live = live | _carried(node.body, self._reads)
         while True:
             before = self._block(node.body, set(live))
             if before <= live:
@@ -540,21 +617,3 @@ class _Function:
 
     def _any_stays(self, body: list[ast.stmt]) -> bool:
         return any(id(statement) in self._stays and not isinstance(statement, ast.Pass) for statement in body)
-
-    def _carried(self, body: list[ast.stmt]) -> set[str]:
-        """The variables that a loop's body reads before it sets them, and sets: a release takes them for read."""
-        read: set[str] = set()
-        written: dict[str, int] = defaultdict(int)
-        for node in body:
-            if isinstance(node, ast.Assign) and all(isinstance(entry, VARIABLES) for entry in node.targets):
-                read |= {name for name in self._reads(node.value) if not written[name]}
-                for target in node.targets:
-                    for name in self._reads(target):
-                        written[name] += 1
-            else:
-                read |= {name for name in self._reads(node) if not written[name]}
-                for item in nodes_of(node):
-                    if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-                        read |= {item.id}
-                        written[item.id] += 1
-        return {name for name in read if written[name]}
