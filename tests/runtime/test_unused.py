@@ -13,7 +13,8 @@ import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.unused import Callees, _all_read, _Function, unused
+from torch_compat.runtime.language.all_read import all_read
+from torch_compat.runtime.language.unused import Callees, _Function, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
 
@@ -263,7 +264,7 @@ def test_the_short_way_agrees_with_the_analysis() -> None:
         source = "\n".join(["def forward(self, x, l):", *lines, f"  return ({rng.choice(names)}, {rng.choice(names)})"])
         function = ast.parse(source).body[0]
         assert isinstance(function, ast.FunctionDef)
-        if _all_read(function, source.split("\n")):
+        if all_read(function, source.split("\n")):
             short += len(lines) > 3
             assert _Function(function, Callees(lambda _: None), "").found() == frozenset(), source
     assert short > 100

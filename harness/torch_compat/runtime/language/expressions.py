@@ -13,13 +13,13 @@ from torch_compat.runtime.language.inference import (
     ARITHMETIC,
     COMPARISONS,
     LITERALS,
-    NEUTRAL,
     Inference,
     annotated_type,
     changes_nothing,
     literal_type,
+    same,
 )
-from torch_compat.runtime.language.names import CANONICAL, DEPTH, NUMBERS, constant_number
+from torch_compat.runtime.language.names import DEPTH, NUMBERS, REPLACED, constant_number
 from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE, IMPLICIT, NO_VALUE, OF_ELEMENTS, OF_NUMBERS, READING
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
 ITEMS = 16  # of a list literal, which count as a call
-REPLACED = CANONICAL | frozenset(NEUTRAL) | {"torch.eq", "torch.ne", "torch.index_put"}
-"""Operators whose calls a release may replace because of the form of their arguments in the source."""
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 
 
@@ -310,11 +308,9 @@ class ExpressionCompiler:
 
     def any_number(self, node: ast.expr) -> bool:
         """Whether an expression is a number read from a tensor, which can be of any kind."""
-        return (
-            node.id in self.numbers
-            if isinstance(node, ast.Name)
-            else isinstance(node, ast.Call) and dotted(node.func) in NO_VALUE
-        )
+        if isinstance(node, ast.Name):
+            return node.id in self.numbers
+        return isinstance(node, ast.Call) and dotted(node.func) in NO_VALUE
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """The replacement that a release makes for a call because of the form of its arguments in the source; None if there is none."""
@@ -337,9 +333,7 @@ class ExpressionCompiler:
 
     def _of_itself(self, node: ast.Call) -> bool:
         """Whether both sides are one value: the same expression of variables, with no change between the two."""
-        if len(node.args) != 2 or node.keywords or node.args[0].__class__ is not node.args[1].__class__:
-            return False
-        if ast.dump(node.args[0]) != ast.dump(node.args[1]):
+        if len(node.args) != 2 or node.keywords or not same(*node.args):
             return False
         parts = list(ast.walk(node.args[0]))
         variables = [part for part in parts if isinstance(part, ast.Name) and self.known(part.id)]

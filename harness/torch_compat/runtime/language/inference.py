@@ -25,6 +25,7 @@ __all__ = [
     "has_loop",
     "literal_type",
     "may_be",
+    "same",
     "variables_of",
 ]
 
@@ -294,6 +295,11 @@ def annotated_type(node: ast.expr) -> Type | None:
 
 NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
 """The neutral operand of each operator."""
+
+
+def same(first: ast.expr, second: ast.expr) -> bool:
+    """Whether two expressions are written alike."""
+    return first.__class__ is second.__class__ and ast.dump(first) == ast.dump(second)
 
 
 def changes_nothing(node: ast.Call, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_compat.errors import Refused
 from torch_compat.runtime.language.called import missing
-from torch_compat.runtime.language.inference import LITERALS
+from torch_compat.runtime.language.inference import LITERALS, NEUTRAL
 from torch_compat.runtime.language.types import ANY, Type, checked_key, read_type
 from torch_compat.runtime.values import EnumMember
 from torch_compat.torchscript.parser import dotted
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from torch_compat.runtime.language.unused import Callees
     from torch_compat.runtime.values import Steps
 
-__all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError", "constant_number"]
+__all__ = [
+    "DEPTH",
+    "FILE_PREFIX",
+    "NUMBERS",
+    "REPLACED",
+    "ClassInfo",
+    "FunctionInfo",
+    "Host",
+    "Names",
+    "SourceError",
+    "constant_number",
+]
 
 FILE_PREFIX = "<torchscript "
 DEPTH = 100  # of expressions within expressions, and of blocks within blocks
@@ -101,6 +112,8 @@ class Host(Protocol):
 
 CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
 """Arithmetic whose second operand becomes a number if it is a constant zero-dimensional tensor: executors inspect it before they run a graph."""
+REPLACED = CANONICAL | frozenset(NEUTRAL) | {"torch.eq", "torch.ne", "torch.index_put"}
+"""Operators whose calls a release may replace because of the form of their arguments in the source."""
 
 
 def constant_number(node: ast.Call, name: str, host: Host) -> None:

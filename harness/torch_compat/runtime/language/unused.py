@@ -19,14 +19,26 @@ newer) the attributes of an object that is created but not read. Neither is mode
 from __future__ import annotations
 
 import ast
-import re
-from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from torch_compat.runtime.language.all_read import all_read
+from torch_compat.runtime.language.writes import (
+    ASSIGNMENTS,
+    CONTAINERS,
+    FRESH,
+    JUMPS,
+    MOST_NAMES,
+    VARIABLES,
+    carried,
+    in_place,
+    operator_of,
+    targets_of,
+    written,
+)  # fmt: skip
 from torch_compat.torchscript.parser import NO_SOURCE, dotted, nodes_of, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Callees", "unused"]
 
@@ -38,38 +50,11 @@ EFFECTS = frozenset({
     "Enter", "Exit", "RaiseException", "fork", "manual_seed", "save", "set_grad_enabled", "wait", "warn", "set_data", "backward",
     "requires_grad_", "retain_grad",
 })  # fmt: skip
-CONTAINERS = frozenset({
-    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "update", "_set_item", "__setitem__",
-    "Delete", "__delitem__",
-})  # fmt: skip
-"""Operators that mutate their container argument and may store their other arguments in it."""
-STAYING = frozenset({"print", "ops.prim.RaiseException", "ops.aten.warn", "torch.warn"})
-"""Calls that stay regardless of their arguments."""
-IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
-FRESH = frozenset({
-    "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
-    "cat", "clamp", "clone", "conv1d", "conv2d", "conv3d", "convolution", "cos", "cumsum", "div", "embedding", "empty", "empty_like", "eq",
-    "erf", "exp", "eye", "floor", "full", "full_like", "gather", "ge", "gelu", "group_norm", "gt", "hann_window", "index_select",
-    "layer_norm", "le", "leaky_relu", "linear", "linspace", "log", "log_softmax", "logical_not", "lt", "masked_fill", "matmul", "mean",
-    "mm", "mul", "ne", "neg", "ones", "ones_like", "pow", "prod", "rand", "randn", "relu", "rsub", "sigmoid", "sin", "softmax", "sqrt",
-    "stack", "sub", "sum", "tanh", "tensor", "tril", "triu", "where", "zeros", "zeros_like",
-})  # fmt: skip
-"""Operators that return a new tensor in every release; the result of any other operator may alias its arguments."""
 CONSTANTS = "CONSTANTS"
 VISITS = 16
 """Average number of visits per statement after which a whole function counts as used; functions of the corpus need fewer than three."""
 DEEPEST = 40
 """Call depth to which the effects of a function are analyzed."""
-NAMESPACES = frozenset({"aten", "prim", "quantized"})
-ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
-VARIABLES = (ast.Name, ast.Tuple)
-JUMPS = (ast.Break, ast.Continue, ast.Return)
-WITHOUT_VARIABLES = (*JUMPS, ast.Pass)
-
-_WORD_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])([A-Za-z_]\w*+)(?!=[^=])""")
-"""A string literal, or a word that is neither an attribute nor a keyword of a call."""
-_UNCOUNTED = re.compile(r"\"\"\"|'''|#")
-"""Source in which words cannot be counted: multi-line strings and comments."""
 
 
 def unused(function: ast.FunctionDef, lines: list[str], callees: Callees, owner: str = "") -> frozenset[int]:
@@ -79,178 +64,9 @@ def unused(function: ast.FunctionDef, lines: list[str], callees: Callees, owner:
         lines: those of the file.
         owner: the qualified name of the class whose method it is.
     """
-    if _all_read(function, lines):
-        return frozenset()  # true of most functions; analyzing their statements would cost as much as compiling them
+    if all_read(function, lines):
+        return frozenset()
     return _Function(function, callees, owner).found()
-
-
-def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
-    """Whether counting the words of its source shows that every statement of a function stays."""
-    if function.body[0].__class__ is ast.Return:
-        return True
-    if function.body[0].lineno == function.lineno:
-        return False
-    return _Words(function, lines).all_read()
-
-
-class _Words:
-    """The words in the source of a function.
-
-    An unused result ends in a variable that is never read, in a variable that is set again, or in a statement that sets no variable. So
-    everything is used if no parameter is set, each variable is set once on each path, and each variable occurs more often than it is set.
-    A loop may set a variable again if a statement after it reads the variable, or if it stays and reads the variable before it sets it.
-    """
-
-    def __init__(self, function: ast.FunctionDef, lines: list[str]) -> None:
-        self._function = function
-        self._lines = lines[: function.end_lineno]
-        self._parameters = {arg.arg for arg in function.args.args}
-        self._stores: list[str] = []
-        # the value of each variable, and the variables that its statement sets; None if it is set in several statements
-        self._values: dict[str, tuple[ast.expr | None, set[str]] | None] = {}
-        self._later: dict[int, set[str]] = {}
-
-    def all_read(self) -> bool:
-        """Whether every statement stays."""
-        written = self._set_once(self._function.body)
-        if written is None or not self._parameters.isdisjoint(written):
-            return False
-        if not self._stores:
-            return True
-        text = "\n".join(self._lines[self._function.body[0].lineno - 1 :])
-        if _UNCOUNTED.search(text):
-            return False
-        words = Counter(_WORD_OR_TEXT.findall(text))
-        unread = {name for name, count in Counter(self._stores).items() if words[name] <= count}
-        return all(self._stays(name, unread) for name in unread)
-
-    def _after(self, node: ast.AST) -> set[str]:
-        """The words of the lines after a statement or an expression."""
-        end: int = node.end_lineno  # type: ignore[attr-defined]
-        if end not in self._later:
-            self._later[end] = set(_WORD_OR_TEXT.findall("\n".join(self._lines[end:])))
-        return self._later[end]
-
-    def _stays(self, name: str, unread: set[str]) -> bool:
-        """Whether the statement that sets an unread variable stays: another result of it is read, or it writes to a value that is read.
-
-        The written value is read if it may alias a parameter or a variable that a later statement reads. The later statement stays as
-        well: its own result is read later, or it writes in place, too. Since no variable is set twice, this ends in a statement with an
-        effect.
-        """
-        node, names = self._values[name] or (None, set())
-        if not names <= unread:
-            return True
-        if not isinstance(node, ast.Call) or not node.args or not _written(_operator(node)):
-            return False
-        target: ast.expr | None = node.args[0]
-        for _ in range(DEEPEST):
-            if isinstance(target, ast.Name):
-                if target.id in self._parameters or target.id in self._after(node):
-                    return True
-                target = (self._values.get(target.id) or (None,))[0]
-            elif isinstance(target, ast.Attribute):
-                target = target.value
-            elif isinstance(target, ast.Call) and target.args and _operator(target) not in {None, *FRESH}:
-                target = target.args[0]
-            else:
-                return False
-        return False
-
-    def _set_once(self, body: list[ast.stmt]) -> set[str] | None:
-        """The variables that a block sets.
-
-        None if a path sets a variable twice, or if a statement may have no effect and sets no variable.
-        """
-        results: set[str] = set()
-        for node in body:
-            more: set[str] | None = set()
-            if isinstance(node, ASSIGNMENTS):
-                more = self._set(_targets(node), node.value)
-            elif isinstance(node, ast.If):
-                first, second = self._set_once(node.body), self._set_once(node.orelse)
-                more = None if first is None or second is None or _idle((*node.body, *node.orelse)) else first | second
-            elif isinstance(node, ast.With):
-                more = self._set_once(node.body)
-            elif isinstance(node, ast.For | ast.While):
-                more = self._set_in_loop(node, results)
-            elif isinstance(node, ast.Expr):
-                more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
-            elif not isinstance(node, WITHOUT_VARIABLES):
-                more = None
-            if more is None or not results.isdisjoint(more):
-                return None
-            results |= more
-        return results
-
-    def _set(self, targets: list[ast.expr], value: ast.expr | None) -> set[str]:
-        names = [name for target in targets for name in _stored(target)]
-        results = set(names)
-        for name in results:
-            self._values[name] = None if name in self._values else (value, results)
-        self._stores += names
-        return results
-
-    def _set_in_loop(self, node: ast.For | ast.While, before: set[str]) -> set[str] | None:
-        """The variables that a loop sets and nothing before it does.
-
-        Parameters:
-            before: the variables that the same block sets before the loop.
-        """
-        results = self._set_once(node.body)
-        if results is None or node.orelse or _idle(node.body):
-            return None
-        if isinstance(node, ast.For):
-            if not isinstance(node.target, ast.Name) or node.target.id in results:
-                return None
-            results.add(node.target.id)
-        again = results & before
-        if again:
-            after = self._after(node)
-            if isinstance(node, ast.While):
-                again -= _names(node.test)
-            if not again <= after and (isinstance(node, ast.While) or not results.isdisjoint(after)):
-                again -= _carried(node.body, _names)
-            if not again <= after:
-                return None
-        return results - before
-
-
-def _stored(target: ast.expr) -> list[str]:
-    if isinstance(target, ast.Name):
-        return [target.id]
-    return [node.id for node in nodes_of(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def _idle(body: Sequence[ast.stmt]) -> bool:
-    return all(isinstance(statement, ast.Pass) for statement in body)
-
-
-def _carried(body: list[ast.stmt], reads: Callable[[ast.AST], frozenset[str]]) -> set[str]:
-    """The variables that a loop's body reads before it sets them, and sets: a release takes them for read.
-
-    Parameters:
-        reads: returns the names in a node.
-    """
-    read: set[str] = set()
-    written: dict[str, int] = defaultdict(int)
-    for node in body:
-        if isinstance(node, ast.Assign) and all(isinstance(entry, VARIABLES) for entry in node.targets):
-            read |= {name for name in reads(node.value) if not written[name]}
-            for target in node.targets:
-                for name in reads(target):
-                    written[name] += 1
-        else:
-            read |= {name for name in reads(node) if not written[name]}
-            for item in nodes_of(node):
-                if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-                    read |= {item.id}
-                    written[item.id] += 1
-    return {name for name in read if written[name]}
-
-
-def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(item.id for item in nodes_of(node) if isinstance(item, ast.Name))
 
 
 class Callees:
@@ -326,28 +142,6 @@ def _named(text: bytes) -> dict[str, ast.stmt]:
     return results
 
 
-def _operator(call: ast.Call) -> str | None:
-    """The operator that a call invokes, without its namespace; None if it does not call an operator."""
-    name = dotted(call.func)
-    if name.startswith("torch."):
-        return name.rpartition(".")[2]
-    space, _, rest = name.removeprefix("ops.").partition(".")
-    return rest if name.startswith("ops.") and space in NAMESPACES else None
-
-
-def _in_place(operator: str) -> bool:
-    return operator in IN_PLACE or (operator.endswith("_") and not operator.endswith("__"))
-
-
-def _written(operator: str | None) -> bool:
-    """Whether an operator mutates its arguments."""
-    return operator is not None and (operator == "sort" or operator in CONTAINERS or _in_place(operator))
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
-
-
 class _TooMuch(Exception):  # noqa: N818 - no error: the function is taken to be used as a whole
     """Analyzing a function would cost more than is proportional to its source."""
 
@@ -385,7 +179,7 @@ class _Function:
                 if isinstance(node, ASSIGNMENTS):
                     assignments.append(node)
         self._visits = VISITS * statements
-        self._writes = any(_written(_operator(call)) for call in calls)
+        self._writes = any(written(operator_of(call)) for call in calls)
         for assignment in assignments:
             self._remember(assignment)
         if self._writes:
@@ -432,7 +226,7 @@ class _Function:
             self._groups[self._root(name)] = first
 
     def _remember(self, node: ast.Assign | ast.AnnAssign) -> None:
-        for target in _targets(node):
+        for target in targets_of(node):
             for name in self._reads(target):
                 self._set[name] = None if name in self._set or not isinstance(target, ast.Name) else node.value
 
@@ -445,20 +239,20 @@ class _Function:
 
     def _alias(self, node: ast.Assign | ast.AnnAssign) -> None:
         """Record that a variable may alias every variable in its value, unless the value is a new tensor."""
-        names = [name for target in _targets(node) for name in self._reads(target)]
+        names = [name for target in targets_of(node) for name in self._reads(target)]
         value = node.value
         if value is None or not names:
             return
-        operator = _operator(value) if isinstance(value, ast.Call) else None
+        operator = operator_of(value) if isinstance(value, ast.Call) else None
         if operator in FRESH:
             return
-        if isinstance(value, ast.Call) and operator is not None and _in_place(operator):
+        if isinstance(value, ast.Call) and operator is not None and in_place(operator):
             value = value.args[0] if value.args else value
         self._join(*names, *self._mentions(value))
 
     def _keep(self, node: ast.Call) -> None:
         """Record that values stored in a container may be reached through it."""
-        operator = _operator(node)
+        operator = operator_of(node)
         if operator in CONTAINERS and node.args and (names := self._mentions(node)):
             self._join(*names)
 
@@ -500,7 +294,7 @@ class _Function:
     def _acts(self, call: ast.Call) -> bool:
         if any(keyword.arg == "out" for keyword in call.keywords):
             return True
-        operator = _operator(call)
+        operator = operator_of(call)
         if operator is None:
             if isinstance(call.func, ast.Name) and call.func.id in PURE:
                 return False
@@ -508,7 +302,7 @@ class _Function:
             return not name or not self._callees.idle(name)
         if operator in EFFECTS:
             return True
-        if _written(operator):
+        if written(operator):
             names = self._mentions(call.args[0]) if call.args else set()
             return not names or any(self._root(name) in self._shared for name in names)
         return False
@@ -533,7 +327,7 @@ class _Function:
         if isinstance(node, ast.Name):
             if node.id == "self":
                 return self._owner
-            return self._class(self._set.get(node.id), names + 1) if names < DEEPEST else ""
+            return self._class(self._set.get(node.id), names + 1) if names < MOST_NAMES else ""
         if isinstance(node, ast.Attribute):
             owner = self._class(node.value, names)
             return self._callees.attribute(owner, node.attr) if owner else ""
@@ -562,7 +356,7 @@ class _Function:
         if self._visits < 0:
             raise _TooMuch
         if isinstance(node, ASSIGNMENTS):
-            targets = _targets(node)
+            targets = targets_of(node)
             plain = all(isinstance(target, VARIABLES) for target in targets)
             names = {name for target in targets for name in self._reads(target)}
             if node.value is None:
@@ -608,7 +402,7 @@ class _Function:
 
     def _loop(self, node: ast.For | ast.While, live: set[str], after: set[str]) -> set[str]:
         """The names that are live at the start of a loop."""
-        live = live | _carried(node.body, self._reads)
+        live = live | carried(node.body, self._reads)
         while True:
             before = self._block(node.body, set(live))
             if before <= live:
