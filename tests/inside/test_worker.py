@@ -395,7 +395,7 @@ def test_a_batch_gives_the_replies_of_single_requests(tmp_path: Path, what: str,
     assert plain == [what == "nothing" or number not in places for number in range(5)]
 
 
-def test_values_and_refusals_share_a_process_until_one_leaves_a_trace(tmp_path: Path) -> None:
+def test_values_share_a_process_until_a_reply_leaves_a_trace(tmp_path: Path) -> None:
     hook = (
         "with open(os.environ['TMPDIR'] + '/seen', 'a') as stream:\n    stream.write('%d %d\\n' % (value, os.getpid()))\n"
         "if value == 1:\n    raise ValueError('no')\n"
@@ -406,14 +406,25 @@ def test_values_and_refusals_share_a_process_until_one_leaves_a_trace(tmp_path: 
         load_all(worker, archives(tmp_path, 8))
         loads = [line.split() for line in (worker._scratch / "seen").read_text().splitlines()]
     forks: dict[str, int] = {}
-    # What dies or warns is asked again, the first in a process of its own, and nothing comes after it there.
+    # What dies or warns is asked again, the first in a process of its own. Nothing comes after it there, nor after a refusal.
     assert [(int(number), forks.setdefault(pid, len(forks))) for number, pid in loads] == [
-        (0, 0), (1, 0), (2, 0), (3, 0),
-        (3, 1),
-        (4, 2), (5, 2),
-        (5, 3),
-        (6, 4), (7, 4),
+        (0, 0), (1, 0),
+        (2, 1), (3, 1),
+        (3, 2),
+        (4, 3), (5, 3),
+        (5, 4),
+        (6, 5), (7, 5),
     ]  # fmt: skip
+
+
+def test_a_refusal_changes_nothing_for_the_next_of_its_batch(tmp_path: Path) -> None:
+    hook = (
+        "if 'PENDING' in os.environ:\n    raise RuntimeError('found negative index')\n"
+        "if value == 1:\n    os.environ['PENDING'] = 'sparse'\n    raise ValueError('interrupted')\n"
+    )
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
+        replies = load_all(worker, archives(tmp_path, 4))
+    assert ["value" in reply["result"] for reply in replies] == [True, False, True, True]
 
 
 def test_what_warned_changes_nothing_for_the_next_of_its_batch(tmp_path: Path) -> None:

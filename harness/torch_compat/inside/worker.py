@@ -821,7 +821,15 @@ def _child(torch, handler, requests, out, message):
 
 
 def _leaves_no_trace(reply):
-    """Whether a process may continue after this reply: a value was read or refused, without a warning."""
+    """Whether a process may continue after this reply: a value was read, without a warning.
+
+    A refusal leaves a trace: torch keeps the sparse tensors of an interrupted load and validates them in the next load.
+    """
+    return _needs_no_fork(reply) and "value" in reply["result"]
+
+
+def _needs_no_fork(reply):
+    """Whether the reply is the same in a fork that has read other values: a value was read or refused, without a warning."""
     result = reply.get("result")
     return isinstance(result, dict) and ("value" in result or "error" in result) and "warnings" not in result
 
@@ -834,14 +842,14 @@ def serve_one(torch, handler, request):
 def serve_many(torch, handler, requests):
     """Carry out requests with the same replies as :func:`serve_one`, but with less than one fork each.
 
-    A fork continues with the next request as long as its replies are values or refusals without a warning, because some warnings appear
-    only once. The first other reply is used only if its request was the first in its fork; otherwise that request is repeated as the first
-    of another fork.
+    A fork continues with the next request as long as its replies are values without a warning, because some warnings appear only once. A
+    refusal is the last reply of its fork. Any other reply is used only if its request was the first in its fork; otherwise that request is
+    repeated as the first of another fork.
     """
     replies = []
     while len(replies) < len(requests):
         given = _serve(torch, handler, requests[len(replies) :])
-        replies.extend(given if len(given) == 1 or _leaves_no_trace(given[-1]) else given[:-1])
+        replies.extend(given if len(given) == 1 or _needs_no_fork(given[-1]) else given[:-1])
     return replies
 
 
