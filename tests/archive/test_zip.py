@@ -370,7 +370,9 @@ def test_members_upon_each_other(tmp_path: Path) -> None:
     stream = io.BytesIO()
     item = write_member(stream, b"a/x", b"1" * 50)
     write_end(stream, [item, item])
-    assert ("overlap", "x") in codes(verified(tmp_path, stream.getvalue()))
+    archive = verified(tmp_path, stream.getvalue())
+    assert ("overlap", "x") in codes(archive)
+    assert [damage.record for damage in archive.damage if damage.code == "overlap"] == ["x"]  # named when it was opened, and once
 
 
 def test_bytes_in_front_that_offsets_count(tmp_path: Path) -> None:

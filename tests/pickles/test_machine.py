@@ -427,3 +427,16 @@ def test_the_memo_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     assert unpickle(data, where="file", limits=PickleLimits(memo=201)).value is None
     with pytest.raises(Unsafe, match="memoizes more than 100"):
         unpickle(data, where="file", limits=PickleLimits(memo=100))
+
+
+def test_the_memo_is_limited_before_the_end_of_a_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    with pytest.raises(Unsafe, match="memoizes more than 100"):
+        unpickle(b"N" + b"\x94" * 200 + b"\xff", where="file", limits=PickleLimits(memo=100))  # 0xff is no opcode
+
+
+def test_a_pickle_that_is_shorter_than_a_stride_is_limited_at_its_end() -> None:
+    with pytest.raises(Unsafe, match="memoizes more than 100"):
+        unpickle(b"N" + b"\x94" * 200 + b".", where="file", limits=PickleLimits(memo=100))
+    with pytest.raises(Unsafe, match="creates more than 100 objects"):
+        unpickle(b"]" * 200 + b".", where="file", limits=PickleLimits(objects=100))

@@ -209,17 +209,42 @@ def test_the_policy_is_in_force_on_its_first_day(events: list[tuple[str, str]], 
     assert [breach.promised for breach in result.at(dt.date.max).breaches] == [not late]
 
 
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_removal_that_is_due_on_the_first_day_of_the_policy_is_promised(late: int) -> None:
+    days = days_of(*[120] * 6)
+    announced = {"release": "1.3.0", "text": "it will go"}
+    axis = Axis(calendar_of(days))
+    result = history("removal", [("warned", "1.0.0")], axis, in_force=days[3] + late * DAY, announced=announced)
+    assert [(breach.kind, breach.promised) for breach in result.at(dt.date.max).breaches] == [("too-long", not late)]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_nightly_of_the_first_day_of_the_policy_is_promised(late: int) -> None:
+    days = days_of(*[200] * 4)
+    landed = days[1] + 100 * DAY
+    result = with_nightlies(
+        history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days)), in_force=landed + late * DAY),
+        days[1] - 60 * DAY,
+        landed,
+    )
+    assert [(breach.kind, breach.promised) for breach in result.at(dt.date.max).breaches] == [
+        ("too-early-on-nightlies", not late)
+    ]
+
+
+def with_nightlies(value: DeprecationHistory, *nightlies: dt.date) -> DeprecationHistory:
+    """The same history with the nightly of each event."""
+    pairs = zip(value.deprecation.events, nightlies, strict=True)
+    events = tuple(event.model_copy(update={"nightly": nightly}) for event, nightly in pairs)
+    return replace(value, deprecation=value.deprecation.model_copy(update={"events": events}))
+
+
 @pytest.mark.parametrize(("gap", "short"), [(179, 1), (180, 0), (181, 0)])
 def test_nightlies_have_their_own_day_180(gap: int, short: int) -> None:
     days = days_of(*[200] * 4)
     axis = Axis(calendar_of(days))
-    result = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis)
     warned = days[1] - 60 * DAY
-    events = tuple(
-        event.model_copy(update={"nightly": warned if event.what == "warned" else warned + gap * DAY})
-        for event in result.deprecation.events
-    )
-    result = replace(result, deprecation=result.deprecation.model_copy(update={"events": events}))
+    result = with_nightlies(history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis), warned, warned + gap * DAY)
     assert breaches(result) == ([("too-early-on-nightlies", "removed", 0, 1)] if short else [])
     landed = warned + gap * DAY
     assert breaches(result, landed - DAY) == []

@@ -202,6 +202,7 @@ def test_a_reader_that_could_not_even_make_the_inputs_did_not_raise_as_the_write
     lacking = {"error": {**ERROR, "type": "__main__.NoSuchDtype"}}
     result = compare(program({"error": ERROR}), program(lacking), hear=hear)
     assert (result.result, result.errors) == ("raised", (lacking["error"],))
+    assert compare(program(lacking), program(lacking), hear=hear).result == "same"  # of two such readers neither raised
 
 
 @pytest.mark.parametrize("part", ["state", "state_after"])
