@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.policy.timelines import EPOCH, calendar_of, history
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
-from torch_compat.judging.timelines import Mismatch, Seen, State, derive, expected, mismatches
+from torch_compat.judging.timelines import Mismatch, Seen, State, TimelineRow, derive, expected, mismatches, rows
 from torch_compat.policy.timeline import Axis
 
 if TYPE_CHECKING:
@@ -117,6 +118,48 @@ def test_a_disagreement_begins_with_the_first_release_of_an_unbroken_run() -> No
     events = [("warned", "1.1.0")]
     told = disagreements(history("removal", events, AXIS, docs=HOLDS), v1_1=silent, v1_2=observation(), v1_3=silent)
     assert [(item.release, item.since) for item in told] == [("1.1.0", "1.1.0"), ("1.3.0", "1.3.0")]
+
+
+def judged(value: DeprecationHistory, since: str, **observed: DeprecationObservation) -> TimelineRow:
+    """The deprecation as of the last day, where its probe says that the feature exists from a release on."""
+    releases = {f"{name[1:].replace('_', '.')}.0": item for name, item in observed.items()}
+    calendar = calendar_of([point.day for point in AXIS.lines])
+    policy = SimpleNamespace(
+        calendar=calendar,
+        planned=(),
+        timelines=(value.timeline,),
+        deprecations=(value.deprecation,),
+        in_force_from=value.in_force,
+    )
+    evidence = SimpleNamespace(
+        policy=policy,
+        deprecations={value.deprecation.probe: releases},
+        corpus=SimpleNamespace(deprecations=[SimpleNamespace(name=value.deprecation.probe, since=since)]),
+        rank={release.version: at for at, release in enumerate(calendar)},
+    )
+    (row,) = rows(cast("Evidence", evidence), dt.date.max)
+    return row
+
+
+def test_a_feature_is_absent_before_the_first_release_with_it_and_removed_from_then_on() -> None:
+    row = judged(removal(), "1.1.0", v1_0=observation(LACKS, docs=None), v1_1=observation(LACKS, docs=None))
+    assert [state.state for state in row.states.values()] == [State.ABSENT, State.REMOVED]
+
+
+@pytest.mark.parametrize(("unclear", "verdict"), [((), "cannot-tell"), (({"readers": "1.2.0..1.2.0", "why": "so"},), "kept")])
+def test_a_state_that_is_unclear_leaves_the_verdict_open_unless_the_file_says_so(unclear: Any, verdict: str) -> None:
+    value = removal(docs=HOLDS, unclear=unclear)
+    row = judged(value, "1.0.0", v1_1=observation(), v1_2=observation(OTHER))
+    assert (str(row.verdict), row.fits) == (verdict, verdict == "kept")
+
+
+def test_a_state_that_the_file_contradicts_leaves_the_verdict_open() -> None:
+    assert str(judged(removal(docs=HOLDS), "1.0.0", v1_1=observation(), v1_3=observation(GONE)).verdict) == "kept"
+    row = judged(removal(docs=HOLDS), "1.0.0", v1_1=observation(WORKED))
+    assert (str(row.verdict), row.why) == (
+        "cannot-tell",
+        ("removal: in 1.1.0 it must be warned according to its events, but it is silent",),
+    )
 
 
 # ------------------------------------------------------------------------------------------------- warnings, alternatives
