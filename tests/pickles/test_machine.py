@@ -435,6 +435,21 @@ def test_the_memo_is_limited_before_the_end_of_a_pickle(monkeypatch: pytest.Monk
         unpickle(b"N" + b"\x94" * 200 + b"\xff", where="file", limits=PickleLimits(memo=100))  # 0xff is no opcode
 
 
+def test_the_highest_protocol_that_a_pickle_states_is_its_protocol() -> None:
+    stated = [b"N.", b"\x80\x02N.", b"\x80\x02\x80\x04N.", b"\x80\x04\x80\x02N."]
+    assert [unpickle(data, where="file").protocol for data in stated] == [0, 2, 4, 4]
+
+
+def test_texts_are_limited_before_the_end_of_a_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    texts = (b"X\x0a\0\0\0" + b"a" * 10) * 20
+    assert unpickle(texts + b".", where="file", limits=PickleLimits(memory=400)).value == "a" * 10
+    with pytest.raises(Unsafe, match="more than the limit of 399 bytes"):
+        unpickle(texts + b".", where="file", limits=PickleLimits(memory=399))
+    with pytest.raises(Unsafe, match="more than the limit of 300 bytes"):
+        unpickle(texts + b"\xff", where="file", limits=PickleLimits(memory=300))
+
+
 def test_a_pickle_that_is_shorter_than_a_stride_is_limited_at_its_end() -> None:
     with pytest.raises(Unsafe, match="memoizes more than 100"):
         unpickle(b"N" + b"\x94" * 200 + b".", where="file", limits=PickleLimits(memo=100))

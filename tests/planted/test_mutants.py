@@ -41,7 +41,7 @@ def test_the_tests_pass_without_a_change(copy: Copy) -> None:
 
 
 @EVERY
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 def test_the_tests_fail_with_a_change(mutant: Mutant, changed: Copy) -> None:
     for test in mutant.tests:
         status, output = changed.run(test)
