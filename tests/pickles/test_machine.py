@@ -344,6 +344,21 @@ def test_values_of_numpy() -> None:
 # ----------------------------------------------------------------------------------------------------------------------- limits
 
 
+WEAK = [pickle.dumps(1 << 61 + number, 2)[2:-1] for number in range(11)]
+"""Opcodes of integers whose hashes a pickle can choose."""
+
+
+@pytest.mark.parametrize(("before", "after", "behind"), [
+    (b"}(", b"N", b"u."), (b"(", b"N", b"d."), (b"\x8f(", b"", b"\x90."), (b"(", b"", b"\x91."),
+])  # fmt: skip
+def test_keys_are_counted_wherever_they_are_hashed(before: bytes, after: bytes, behind: bytes) -> None:
+    data = [before + b"".join(key + after for key in WEAK[:count]) + behind for count in (10, 11)]
+    assert len(unpickle(data[0], where="file", limits=PickleLimits(weak_keys=10)).value) == 10
+    with pytest.raises(Unsafe) as raised:
+        unpickle(data[1], where="file", limits=PickleLimits(weak_keys=10))
+    assert raised.value.code == "too-large"
+
+
 @pytest.mark.parametrize(("limits", "data"), [
     (PickleLimits(operations=100), b"N" * 200 + b"."),
     (PickleLimits(objects=100), b"]" * 200 + b"."),
