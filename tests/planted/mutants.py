@@ -283,6 +283,13 @@ MUTANTS: dict[str, Mutant] = {
         ("tests/rules/test_waiving.py::test_a_new_release_that_refuses_its_own_does_not_continue_what_it_refuses_of_others",),
         "A release that cannot read its own archives would be waived.",
     ),
+    "an open waiver need not reach the newest release": Mutant(
+        "judging/waiving.py",
+        "ends += inside[-1:] if interval.last is not None else could[-1:]",
+        "ends += inside[-1:] if interval.last is not None else []",
+        ("tests/rules/test_waiving.py::test_a_waiver_that_is_open_to_the_newest_release_is_too_wide_where_that_release_loads",),
+        "A waiver would stay open for releases in which nothing fails.",
+    ),
     "a wording holds for the releases of the other text": Mutant(
         "judging/wordings.py",
         "if after.says(*given):\n                    yield WordingUse(wording.id, wrote, read), after.releases",
@@ -311,6 +318,20 @@ MUTANTS: dict[str, Mutant] = {
         "0 <= (day - release.date).days",
         ("tests/rules/test_observation_rules.py::test_only_readers_inside_the_window_must_read_what_a_build_wrote",),
         "A build would need observations by every release.",
+    ),
+    "a reader that refuses once refuses anyway": Mutant(
+        "rules/weights_only_predicted.py",
+        "{name: bits & ~loaded.get(name, 0) for",
+        "{name: bits for",
+        ("tests/rules/test_weights_only_predicted.py::test_an_older_reader_that_loads_it_freely_in_any_way_has_no_excuse",),
+        "A restricted unpickler could refuse plain tensors unnoticed.",
+    ),
+    "events of the first day of the policy need no documentation": Mutant(
+        "rules/deprecations_documented.py",
+        "elif occurrence.point.day < history.in_force:",
+        "elif occurrence.point.day <= history.in_force:",
+        ("tests/rules/test_deprecation_rules.py::test_a_warning_of_the_first_day_of_the_policy_is_documented",),
+        "A deprecation of that day could stay undocumented.",
     ),
     "a break in the release of the writer explains a refusal": Mutant(
         "judging/operator_refusals.py",
@@ -519,6 +540,27 @@ MUTANTS: dict[str, Mutant] = {
         "    if product > limits.objects:",
         ("tests/pickles/test_machine.py::test_a_pickle_that_is_shorter_than_a_stride_is_limited_at_its_end",),
         "Many short pickles could fill the memory.",
+    ),
+    "items of sets are not counted": Mutant(
+        "pickles/machine.py",
+        "                elif op == 144:  # ADDITEMS\n                    budget.keys(items)\n",
+        "                elif op == 144:  # ADDITEMS\n",
+        ("tests/pickles/test_machine.py::test_keys_are_counted_wherever_they_are_hashed",),
+        "A small pickle could take hours to hash.",
+    ),
+    "names of Python 2 are translated for every protocol": Mutant(
+        "pickles/weights_only.py",
+        'if rules.renames == "always" or (rules.renames == "protocol-2" and protocol == 2):',
+        'if rules.renames == "always" or rules.renames == "protocol-2":',
+        ("tests/pickles/test_weights_only.py::test_what_is_refused",),
+        "Pickles would be predicted to load that 2.4 refuses.",
+    ),
+    "names are offered for releases without add_safe_globals": Mutant(
+        "pickles/weights_only.py",
+        "safe=wanted if rules.adds else {})",
+        "safe=wanted)",
+        ("tests/pickles/test_weights_only.py::test_names_are_allowed_where_users_can_add_them",),
+        "Users would be told to allow names in releases that cannot.",
     ),
     "texts are limited only at the end": Mutant(
         "pickles/machine.py",

@@ -159,6 +159,19 @@ def test_archives_that_no_release_wrote(world: World) -> None:
     assert told(world.judge()) == (1, {"waived": 1}, {"synthetic-loads:crashed"})
 
 
+def test_a_waiver_that_is_open_to_the_newest_release_is_too_wide_where_that_release_loads(world: World) -> None:
+    asking(world)
+    later(world)
+    fixture = world.fixture()
+    world.observe(fixture, "1.1.0", "refused")
+    world.observe(fixture, "2.0.0")
+    world.promise(waivers=(waiver(covers("refused", "add", "1.0.0", "1.1.0..")),))
+    world.accept()
+    assert told(world.judge()) == (1, {"waived": 1}, {"waivers-exact:too-wide"})
+    world.promise(waivers=(waiver(covers("refused", "add", "1.0.0", "1.1.0")),))
+    assert told(world.judge()) == (0, {"waived": 1}, set())
+
+
 def test_what_varies_is_covered_as_such(world: World) -> None:
     asking(world)
     fixture = world.fixture()
