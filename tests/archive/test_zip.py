@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tools.faults.torch_zip import write_end, write_member, write_torch_zip
 from torch_compat.archive import ZipArchive, open_archive, zip_member
+from torch_compat.archive.zip_directory import ENDS, _torch_ends
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
@@ -370,7 +371,9 @@ def test_members_upon_each_other(tmp_path: Path) -> None:
     stream = io.BytesIO()
     item = write_member(stream, b"a/x", b"1" * 50)
     write_end(stream, [item, item])
-    assert ("overlap", "x") in codes(verified(tmp_path, stream.getvalue()))
+    archive = verified(tmp_path, stream.getvalue())
+    assert ("overlap", "x") in codes(archive)
+    assert [damage.record for damage in archive.damage if damage.code == "overlap"] == ["x"]  # named when it was opened, and once
 
 
 def test_bytes_in_front_that_offsets_count(tmp_path: Path) -> None:
@@ -575,3 +578,85 @@ def test_a_member_that_reaches_into_the_next_by_its_padding_alone(tmp_path: Path
     archive = verified(tmp_path, placed((0, b"a/x", 0, data, data, b"FB\6\0" + b"Z" * 6), second))
     assert codes(archive) == {("overlap", "y")}
     assert archive.record("x") == data
+
+
+def test_compressed_data_without_an_end_are_damage_even_where_all_bytes_came_out(tmp_path: Path) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = bytes(range(100))
+    body = packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH)
+    archive = verified(tmp_path, placed((0, b"a/x", 8, body, data, b"")))
+    assert codes(archive) == {("size-disagrees", "x")}
+    with pytest.raises(Corrupt, match="ends before its compressed data ends"):
+        archive.record("x")
+
+
+@pytest.mark.parametrize("method", [0, 8])
+def test_a_size_that_both_headers_state_wrongly_is_damage(method: int, tmp_path: Path) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    body = packer.compress(b"12345") + packer.flush() if method else b"12345"
+    archive = verified(tmp_path, placed((0, b"a/x", method, body, b"1234567", b"")))
+    assert codes(archive) == {("size-disagrees", "x")}
+    with pytest.raises(Corrupt) as caught:
+        archive.record("x")
+    assert caught.value.code == "size-disagrees"
+
+
+@pytest.mark.parametrize(("flags", "damaged"), [(0x800, True), (0x8, True), (0x2, False)])
+def test_flags_that_change_the_meaning_agree_in_both_headers(flags: int, damaged: bool, tmp_path: Path) -> None:
+    data = placed((0, b"a/x", 0, b"1", b"1", b""))
+    archive = verified(tmp_path, data[:6] + flags.to_bytes(2, "little") + data[8:])
+    assert codes(archive) == ({("header-disagrees", "x")} if damaged else set())
+
+
+def test_data_do_not_reach_into_the_directory(tmp_path: Path) -> None:
+    data = bytearray(placed((0, b"a/x", 0, b"12345", b"12345", b"")))
+    entry = data.index(b"PK\1\2")
+    for at in (14, entry + 16):  # in both headers: no checksum, and 20 bytes more than there are
+        data[at : at + 12] = struct.pack("<III", 0, 25, 25)
+    archive = verified(tmp_path, bytes(data))
+    assert codes(archive) == {("cut-off", "x")}
+    with pytest.raises(Corrupt):
+        archive.record("x")
+
+
+def test_stored_bytes_that_members_share_are_summed_but_once(tmp_path: Path) -> None:
+    data = b"1" * 4000
+    shared = placed((0, b"a/x", 0, data, data, b""))
+    start = shared.index(b"PK\1\2")
+    entry = shared[start:-22]
+    end = struct.pack("<4s4HIIH", b"PK\5\6", 0, 0, 50, 50, 50 * len(entry), start, 0)
+    archive = verified(tmp_path, shared[:start] + 50 * entry + end)
+    assert any("add up to more than the file size" in damage.detail for damage in archive.damage)
+
+
+def test_members_that_overlap_are_named_when_an_archive_is_opened(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    item = write_member(stream, b"a/x", b"1" * 50)
+    write_end(stream, [item, item])
+    assert ("overlap", "x") in codes(opened(written(tmp_path, stream.getvalue())))
+
+
+def with_ends(data: bytes, count: int = -1) -> bytes:
+    """The same archive with the records that torch's writer puts after the directory, which may state another number of entries."""
+    start = data.index(b"PK\1\2")
+    directory = data[start : data.rindex(b"PK\5\6")]
+    stated = directory.count(b"PK\1\2") if count < 0 else count
+    return data[:start] + directory + ENDS.pack(*_torch_ends(stated, len(directory), start))
+
+
+@pytest.mark.parametrize("flags", [0, 0x800])
+def test_the_end_of_a_file_alone_does_not_make_it_one_of_torch(flags: int, tmp_path: Path) -> None:
+    """Not even if half of its members have the flags of torch's writer; other writers state zip64 ends, too."""
+    data = placed((0, b"a/x", 0, b"1", b"1", b""), (34, b"a/y", 0, b"2", b"2", b""))
+    entry = data.index(b"PK\1\2")
+    word = flags.to_bytes(2, "little")
+    data = data[:6] + word + data[8 : entry + 8] + word + data[entry + 10 :]
+    archive = verified(tmp_path, with_ends(data))
+    assert not archive.torch
+    assert codes(archive) == set()
+
+
+def test_the_number_of_entries_is_compared_with_that_of_an_exact_end(tmp_path: Path) -> None:
+    data = placed((0, b"a/x", 0, b"1", b"1", b""))
+    assert codes(verified(tmp_path, with_ends(data))) == set()
+    assert ("directory-disagrees", None) in codes(verified(tmp_path, with_ends(data, 2)))

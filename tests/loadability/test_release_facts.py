@@ -48,6 +48,16 @@ def test_weights_only_is_what_each_release_that_has_it_does(rules: Rules) -> Non
     assert first == "2.6.0"
 
 
+def test_a_format_has_takers_up_to_the_last_release_that_reads_it(rules: Rules) -> None:
+    assert rules.known.text(rules.formats["bytecode", 3][0]) == "1.7.0..1.11.0"
+    assert rules.known.text(rules.formats["bytecode", 4][0]) == "1.7.0.."
+
+
+def test_a_need_of_python_is_met_by_each_release_with_a_wheel_for_that_version_or_a_newer_one(rules: Rules) -> None:
+    """1.4.0 is the first release with a wheel for 3.8, and none of its wheels is for a newer version."""
+    assert rules.known.text(rules.takers["pickle-protocol-5"]) == "1.4.0.."
+
+
 def test_a_missing_policy_is_said(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="cannot be read"):
         load_rules(tmp_path, REPOSITORY / "fixtures")

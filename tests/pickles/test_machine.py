@@ -344,6 +344,21 @@ def test_values_of_numpy() -> None:
 # ----------------------------------------------------------------------------------------------------------------------- limits
 
 
+WEAK = [pickle.dumps(1 << 61 + number, 2)[2:-1] for number in range(11)]
+"""Opcodes of integers whose hashes a pickle can choose."""
+
+
+@pytest.mark.parametrize(("before", "after", "behind"), [
+    (b"}(", b"N", b"u."), (b"(", b"N", b"d."), (b"\x8f(", b"", b"\x90."), (b"(", b"", b"\x91."),
+])  # fmt: skip
+def test_keys_are_counted_wherever_they_are_hashed(before: bytes, after: bytes, behind: bytes) -> None:
+    data = [before + b"".join(key + after for key in WEAK[:count]) + behind for count in (10, 11)]
+    assert len(unpickle(data[0], where="file", limits=PickleLimits(weak_keys=10)).value) == 10
+    with pytest.raises(Unsafe) as raised:
+        unpickle(data[1], where="file", limits=PickleLimits(weak_keys=10))
+    assert raised.value.code == "too-large"
+
+
 @pytest.mark.parametrize(("limits", "data"), [
     (PickleLimits(operations=100), b"N" * 200 + b"."),
     (PickleLimits(objects=100), b"]" * 200 + b"."),
@@ -427,3 +442,31 @@ def test_the_memo_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     assert unpickle(data, where="file", limits=PickleLimits(memo=201)).value is None
     with pytest.raises(Unsafe, match="memoizes more than 100"):
         unpickle(data, where="file", limits=PickleLimits(memo=100))
+
+
+def test_the_memo_is_limited_before_the_end_of_a_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    with pytest.raises(Unsafe, match="memoizes more than 100"):
+        unpickle(b"N" + b"\x94" * 200 + b"\xff", where="file", limits=PickleLimits(memo=100))  # 0xff is no opcode
+
+
+def test_the_highest_protocol_that_a_pickle_states_is_its_protocol() -> None:
+    stated = [b"N.", b"\x80\x02N.", b"\x80\x02\x80\x04N.", b"\x80\x04\x80\x02N."]
+    assert [unpickle(data, where="file").protocol for data in stated] == [0, 2, 4, 4]
+
+
+def test_texts_are_limited_before_the_end_of_a_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    texts = (b"X\x0a\0\0\0" + b"a" * 10) * 20
+    assert unpickle(texts + b".", where="file", limits=PickleLimits(memory=400)).value == "a" * 10
+    with pytest.raises(Unsafe, match="more than the limit of 399 bytes"):
+        unpickle(texts + b".", where="file", limits=PickleLimits(memory=399))
+    with pytest.raises(Unsafe, match="more than the limit of 300 bytes"):
+        unpickle(texts + b"\xff", where="file", limits=PickleLimits(memory=300))
+
+
+def test_a_pickle_that_is_shorter_than_a_stride_is_limited_at_its_end() -> None:
+    with pytest.raises(Unsafe, match="memoizes more than 100"):
+        unpickle(b"N" + b"\x94" * 200 + b".", where="file", limits=PickleLimits(memo=100))
+    with pytest.raises(Unsafe, match="creates more than 100 objects"):
+        unpickle(b"]" * 200 + b".", where="file", limits=PickleLimits(objects=100))

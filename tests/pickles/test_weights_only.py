@@ -12,10 +12,13 @@ import pytest
 from torch_compat.errors import UsageError
 from torch_compat.pickles import unpickle
 from torch_compat.pickles.machine import CORE
+from torch_compat.pickles.values import Global
 from torch_compat.pickles.weights_only import (
+    Refusal,
     RestrictedUnpickler,
     _generic_allocation,
     add_safe_globals,
+    allowing,
     clear_safe_globals,
     get_safe_globals,
     harmless_subclass,
@@ -96,6 +99,17 @@ def test_archives_that_are_no_checkpoints() -> None:
     assert said(b"P12\n.", OLD, container="tar") == ("opcode", "PERSID")
     assert said(b"X\2\0\0\x0012Q.", OLD, container="tar") is None
     assert said(b"X\2\0\0\x0012Q.", OLD) == ("persistent-id", "str")
+    assert said(b"K\x0cQ.", OLD, container="tar") == ("persistent-id", "int")
+
+
+def test_names_are_allowed_where_users_can_add_them() -> None:
+    unpickled = unpickle(b"\x80\x02cfractions\nFraction\n)R.", where="file")
+    named = allowing(unpickled, NEW)
+    assert [item.path for item in named if isinstance(item, Global)] == ["fractions.Fraction"]
+    refused = allowing(unpickled, OLD)
+    assert isinstance(refused, Refusal)
+    assert (refused.code, refused.subject) == ("global", "fractions.Fraction")
+    assert allowing(unpickle(b"\x80\x02N.", where="file"), OLD) == ()
 
 
 def test_the_pickles_of_a_stream_are_asked_in_order() -> None:

@@ -3,11 +3,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from torch_compat.policy import LoadOptions, MayRefuse, Policy, Tolerance, Waiver, load_policy
-from torch_compat.policy.model import Covers
+from torch_compat.policy import Format, LoadOptions, MayRefuse, Policy, Tolerance, Waiver, load_policy
+from torch_compat.policy.model import Covers, Milestone
+from torch_compat.releases.release import Release
+from torch_compat.values.compare import Distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +72,54 @@ def test_a_refusal_is_expected_of_the_containers_that_are_named(container: str, 
 
 def tolerance(max_ulp: int, *operators: str, dtype: Any = "float32", max_abs: float = 0.0) -> Tolerance:
     return Tolerance(dtype=dtype, operators=operators, max_ulp=max_ulp, max_abs=max_abs, max_rel=0.0, reason="because")
+
+
+WITHIN, ON_BOTH = (1.0, 1.0, 4), (0.01, 0.1, 5)
+"""Elements as absolute, relative and ULP distances: within 4 ULP, and beyond them exactly on both other bounds."""
+FAR, RELATIVELY_FAR = (0.02, 0.1, 5), (0.01, 0.2, 5)
+
+
+@pytest.mark.parametrize(
+    ("elements", "covered"),
+    [
+        ([], True),
+        ([WITHIN], True),
+        ([ON_BOTH], True),
+        ([FAR], False),
+        ([RELATIVELY_FAR], False),
+        ([WITHIN, ON_BOTH], True),
+        ([WITHIN, ON_BOTH, FAR], False),
+        ([RELATIVELY_FAR, WITHIN, ON_BOTH], False),
+    ],
+)
+def test_every_element_is_within_the_ulp_bound_or_within_both_others(
+    elements: list[tuple[float, float, float]], covered: bool
+) -> None:
+    gap, relative, steps = np.array(elements, np.float64).reshape(-1, 3).T
+    bounds = Tolerance(dtype="float32", operators=("*",), max_ulp=4, max_abs=0.01, max_rel=0.1, reason="because")
+    assert bounds.covers(Distances("value", "float32", gap, relative, steps)) is covered
+
+
+def test_what_is_only_stored_has_no_tolerance(small: Policy) -> None:
+    assert small.tolerance("torchscript", [], "float32") is not None
+    assert [small.tolerance(family, [], "float32") for family in ("torch-save", "distributed")] == [None, None]
+
+
+def test_a_kind_of_difference_is_disregarded_for_the_families_that_are_named(
+    write: Callable[[dict[str, str]], Path], files: dict[str, str]
+) -> None:
+    files["promises.toml"] += '\n[[tolerance]]\nkind = "strides"\nfamilies = ["torchscript"]\nreason = "so"\n'
+    policy = load_policy(write(files))
+    asked = [("strides", "torchscript"), ("strides", "torch-save"), ("sharing", "torchscript")]
+    assert [policy.disregards(*item) for item in asked] == [True, False, False]
+
+
+def test_a_format_is_read_up_to_the_last_release_that_reads_it() -> None:
+    known: dict[str, Any] = {"kind": "container", "version": "tar", "meaning": "so", "no_writer": "so"}
+    for until, readers in ((None, "1.9.0.."), (Milestone(release="1.10.1"), "1.9.0..1.10.1")):
+        entry = Format(**known, read_from=Milestone(release="1.9.0"), read_until=until)
+        assert str(entry.readers) == readers
+        assert (Release("1.11.0") in entry.readers) is (until is None)
 
 
 @pytest.mark.parametrize(

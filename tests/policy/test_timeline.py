@@ -190,6 +190,27 @@ def test_a_warning_that_was_withdrawn_does_not_count() -> None:
     assert breaches(history("removal", [*events[:2], ("removed", "1.6.0")], axis)) == [("not-warned", "removed", 2, 180)]
 
 
+def test_what_was_restored_must_warn_again_before_it_goes() -> None:
+    axis = Axis(calendar_of(days_of(*[200] * 8)))
+    events = [("warned", "1.0.0"), ("removed", "1.2.0"), ("restored", "1.3.0")]
+    assert breaches(history("removal", [*events, ("removed", "1.6.0")], axis)) == [("not-warned", "removed", 2, 180)]
+    assert breaches(history("removal", [*events, ("warned", "1.4.0"), ("removed", "1.6.0")], axis)) == []
+
+
+def test_an_alternative_stays_where_the_warning_is_withdrawn() -> None:
+    axis = Axis(calendar_of(days_of(*[200] * 6)))
+    events = [("alternative", "1.0.0"), ("warned", "1.1.0"), ("withdrawn", "1.2.0"), ("warned", "1.3.0")]
+    result = history("rename", events, axis)
+    assert breaches(result) == []
+    assert result.at(axis["1.2.0"].day).next.what == ("warned",)  # type: ignore[union-attr]
+
+
+def test_a_step_that_came_too_early_is_broken_once() -> None:
+    axis = Axis(calendar_of(days_of(*[200] * 4)))
+    events = [("warned", "1.0.0"), ("error", "1.1.0"), ("removed", "1.1.0")]
+    assert breaches(history("removal", events, axis)) == [("too-early", "error", 1, 0)]
+
+
 def test_raising_and_then_going_is_one_step() -> None:
     axis = Axis(calendar_of(days_of(*[200] * 8)))
     assert breaches(history("removal", [("warned", "1.0.0"), ("error", "1.2.0"), ("removed", "1.3.0")], axis)) == []
@@ -209,17 +230,50 @@ def test_the_policy_is_in_force_on_its_first_day(events: list[tuple[str, str]], 
     assert [breach.promised for breach in result.at(dt.date.max).breaches] == [not late]
 
 
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_removal_that_is_due_on_the_first_day_of_the_policy_is_promised(late: int) -> None:
+    days = days_of(*[120] * 6)
+    announced = {"release": "1.3.0", "text": "it will go"}
+    axis = Axis(calendar_of(days))
+    result = history("removal", [("warned", "1.0.0")], axis, in_force=days[3] + late * DAY, announced=announced)
+    assert [(breach.kind, breach.promised) for breach in result.at(dt.date.max).breaches] == [("too-long", not late)]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_nightly_of_the_first_day_of_the_policy_is_promised(late: int) -> None:
+    days = days_of(*[200] * 4)
+    landed = days[1] + 100 * DAY
+    result = with_nightlies(
+        history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days)), in_force=landed + late * DAY),
+        days[1] - 60 * DAY,
+        landed,
+    )
+    assert [(breach.kind, breach.promised) for breach in result.at(dt.date.max).breaches] == [
+        ("too-early-on-nightlies", not late)
+    ]
+
+
+def test_a_nightly_of_a_planned_release_is_there_before_the_release() -> None:
+    days = days_of(200, 200)
+    planned = [CalendarRelease(version="1.3.0", date=days[-1] + 300 * DAY, source="a plan")]
+    result = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days), planned))
+    result = with_nightlies(result, days[1], days[1] + 100 * DAY)
+    assert breaches(result) == [("too-early-on-nightlies", "removed", 0, 80)]
+
+
+def with_nightlies(value: DeprecationHistory, *nightlies: dt.date) -> DeprecationHistory:
+    """The same history with the nightly of each event."""
+    pairs = zip(value.deprecation.events, nightlies, strict=True)
+    events = tuple(event.model_copy(update={"nightly": nightly}) for event, nightly in pairs)
+    return replace(value, deprecation=value.deprecation.model_copy(update={"events": events}))
+
+
 @pytest.mark.parametrize(("gap", "short"), [(179, 1), (180, 0), (181, 0)])
 def test_nightlies_have_their_own_day_180(gap: int, short: int) -> None:
     days = days_of(*[200] * 4)
     axis = Axis(calendar_of(days))
-    result = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis)
     warned = days[1] - 60 * DAY
-    events = tuple(
-        event.model_copy(update={"nightly": warned if event.what == "warned" else warned + gap * DAY})
-        for event in result.deprecation.events
-    )
-    result = replace(result, deprecation=result.deprecation.model_copy(update={"events": events}))
+    result = with_nightlies(history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], axis), warned, warned + gap * DAY)
     assert breaches(result) == ([("too-early-on-nightlies", "removed", 0, 1)] if short else [])
     landed = warned + gap * DAY
     assert breaches(result, landed - DAY) == []
@@ -280,6 +334,14 @@ def test_a_planned_release_makes_nothing_late() -> None:
     )
     assert result.due is not None
     assert result.at(dt.date.max).verdict is TimelineState.KEPT
+
+
+def test_the_newest_release_of_a_day_is_none_that_is_planned() -> None:
+    days = days_of(120, 120)
+    planned = [CalendarRelease(version="1.3.0", date=days[-1] + 60 * DAY, source="a plan")]
+    axis = Axis(calendar_of(days), planned)
+    newest = [axis.as_of(day) for day in (days[0] - DAY, days[0], days[1] - DAY, days[1], dt.date.max)]
+    assert [point and point.release for point in newest] == [None, "1.0.0", "1.0.0", "1.1.0", "1.2.0"]
 
 
 # --------------------------------------------------------------------------------------------------------- what may happen

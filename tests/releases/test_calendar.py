@@ -20,6 +20,15 @@ def test_releases_stand_in_the_order_of_their_versions(small: Policy) -> None:
     assert repr(small.calendar) == "Calendar(1.9.0, 1.10.0, 1.10.1)"
 
 
+def test_a_planned_release_is_none() -> None:
+    date = dt.date(2021, 6, 15)
+    tables = [
+        {"version": "1.9.0", "date": date, "pythons": ["3.9"]},
+        {"version": "1.10.0", "date": date, "source": "a plan"},
+    ]
+    assert list(Listed.every(tables)) == [Listed("1.9.0", date, ("3.9",))]
+
+
 def test_a_release_is_looked_up_by_its_exact_version(small: Policy) -> None:
     assert small.calendar["1.10.1"].install == "stubs"
     assert "1.10.1" in small.calendar

@@ -58,6 +58,15 @@ FIRST_CORPUS = [
 BESIDES = ["1.0.0", "1.5.0", "2.0.0"]
 
 
+def test_a_release_of_the_settled_day_counts_only_as_the_newest_patch_of_its_line() -> None:
+    releases = [
+        {"version": version, "date": SETTLED + dt.timedelta(days=days)}
+        for version, days in (("1.9.0", -9), ("1.10.0", 0), ("1.10.1", 0), ("1.11.0", 1), ("1.11.1", 2))
+    ]
+    corpus = {"lines": "newest-patch", "settled": SETTLED}
+    assert corpus_scope(corpus, releases)[0] == ("1.9.0", "1.10.1", "1.11.0", "1.11.1")
+
+
 def dated(*releases: tuple[str, str]) -> list[dict[str, Any]]:
     return [{"version": version, "date": dt.date.fromisoformat(date)} for version, date in releases]
 

@@ -63,6 +63,13 @@ def test_a_release_must_have_written_every_recipe_from_its_day_on(world: World, 
     assert result["torch-2.0.0/add"] == verdict
 
 
+def test_what_a_release_has_written_before_its_day_is_judged(world: World) -> None:
+    world.promise(corpus=CorpusScope(writers=("2.0.0",), readers=("1.0.0",)))
+    world.fixture("2.0.0", recipe_sha256="0" * 64)
+    result = on(world, DATES["2.0.0"] - DAY).verdicts("recipes-written")
+    assert result == {"torch-2.0.0/add": "fail: recipe changed"}
+
+
 def test_a_waiver_of_what_has_not_happened_yet_is_not_unused(world: World) -> None:
     world.ask("pairs-observed", "waivers-exact")
     world.promise(waivers=(waiver(findings=("deprecations-timeline:too-early:a/removed@2.0.0",)),))

@@ -77,6 +77,9 @@ def test_an_archive_that_its_writer_cannot_load_is_refused_in_the_same_words(wor
     golden, other = ({"error": {"stage": "load", "type": "E", "message": text}} for text in ("no record", "no memory"))
     observe(world, golden, other)
     assert list(world.verdicts("newer-computes").values()) == ["fail: different"]
+    assert list(world.verdicts("calls-heard").values()) == ["pass"]
+    world.observe(world.fixtures[0], "2.0.0")
+    assert list(world.verdicts("calls-heard").values()) == ["not-checked: not heard"]
 
 
 @pytest.mark.parametrize("fresh", [False, True])

@@ -97,6 +97,14 @@ def test_the_other_ones_differ_among_each_other() -> None:
     assert len({digest_of(item) for item in OTHER.values()}) == len(OTHER)
 
 
+@pytest.mark.parametrize(
+    ("change", "same"), [({"storage": 5, "offset": 7}, True), ({"requires_grad": True}, False), ({"strides": [3]}, False)]
+)
+def test_of_a_tensor_that_is_not_compared_further_all_but_its_place_counts(change: dict[str, Any], same: bool) -> None:
+    shaped = [computed(call(floats(1.0, 9.0, shape=[2, 1], **more)), call(floats(3.0))) for more in ({}, change)]
+    assert (digest_of(shaped[0]) == digest_of(shaped[1])) is same
+
+
 def test_the_last_bits_within_a_tolerance_are_no_part_of_it() -> None:
     near = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", 3.0))[0] + 2))[0]
     assert digest_of(computed(call(floats(1.0, 9.0)), call(floats(near)))) == digest_of(FAR)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import ANY, STRICT, TOLERANCE, extent, observed
+from tests.rules.conftest import ANY, DEFAULT, STRICT, TOLERANCE, extent, observed
 from torch_compat.corpus.corpus import CorpusDamage
 from torch_compat.policy.model import Tolerance
 from torch_compat.values.compare import compare
@@ -45,6 +45,15 @@ def test_an_observation_under_another_key_does_not_count(world: World) -> None:
     fixture = world.fixture()
     world.observe(fixture, "2.0.0", key="0" * 20)
     assert world.evidence().cells == ()
+
+
+def test_the_observation_of_one_pair_is_valid_under_its_key_alone(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", key="0" * 20)
+    item = world.observe(fixture, "1.1.0")
+    evidence = world.evidence()
+    pairs = [(evidence.recorded[f"torch-{version}"], fixture, DEFAULT) for version in ("2.0.0", "1.1.0")]
+    assert [evidence.valid(*pair) for pair in pairs] == [None, item]
 
 
 @pytest.mark.parametrize(
@@ -198,6 +207,15 @@ def test_what_is_small_is_within_its_relative_bound_too(
 def test_what_is_recorded_without_the_elements_is_not_within_a_relative_bound(world: World) -> None:
     world.observe(world.fixture(), "2.0.0", "different", extent=(extent([1e-7, 99]),))
     assert world.evidence().cells[0].outcome == "different"
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [("refused", True), ("raised", False), ("same", False)])
+def test_only_a_refusal_is_what_load_options_may_cause(outcome: str, expected: bool, world: World) -> None:
+    world.observe(world.fixture(family="torch-save"), "2.0.0", outcome, STRICT)
+    evidence = world.evidence()
+    (cells,) = evidence.cells
+    assert cells.message == ("" if outcome == "same" else "version 9 is too new")
+    assert evidence.refusals_expected(cells) == (cells.readers if expected else 0)
 
 
 def test_what_is_only_stored_is_compared_bit_for_bit(world: World) -> None:

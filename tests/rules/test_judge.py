@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rules.conftest import STRICT, covers, file_format, observed, rule, waiver
+from tests.rules.conftest import STRICT, covers, file_format, observed, rule, waiver, wording
 from torch_compat.corpus.corpus import CorpusDamage
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather
@@ -568,3 +568,23 @@ def test_damage_that_no_rule_is_asked_about_is_not_a_pass(world: World) -> None:
     report = world.judge()
     assert report.exit_status == 4
     assert [what for what, _, _ in report.not_checked] == ["fixtures-frozen", "pairs-observed", "pairs-observed"]
+
+
+def test_a_reader_that_ran_and_wordings_that_no_rule_judges_are_not_a_pass(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0")
+    world.model(fixture)
+    world.promise(messages=(wording(("no", "1.0.0.."), ("not so", "..1.0.0")),))
+    world.ask("newer-loads")
+    report = world.judge()
+    assert report.exit_status == 4
+    assert [(what, count) for what, _, count in report.not_checked] == [("reference-agrees", 1), ("wordings-exact", 1)]
+
+
+def test_a_reader_that_was_recorded_and_ran_again_is_one_source_of_today(world: World) -> None:
+    fixture = world.fixture()
+    for version in ("1.1.0", "2.0.0"):
+        world.observe(fixture, version)
+    world.observe(fixture, "2.0.0", fresh=True)
+    world.ask("newer-loads")
+    assert [(source.reader, source.now) for source in world.judge().sources] == [("torch-1.1.0", False), ("torch-2.0.0", True)]

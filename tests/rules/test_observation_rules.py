@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import FAR, STRICT, covers, extent, waiver
+from tests.rules.conftest import FAR, STRICT, covers, extent, rule, waiver
 from torch_compat.corpus.observations import Observation
 from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import CorpusScope
+from torch_compat.rules import pairs_observed
 from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
@@ -84,6 +85,15 @@ def test_files_that_cannot_be_read_fail_and_readers_that_cannot_be_had_are_not_c
         ("reports/observations/torch-1.1.0.jsonl", "fail: unreadable"): 1,
         ("torch-1.1.0", "not-checked: unavailable"): 1,
     }
+
+
+@pytest.mark.parametrize(("window", "asked"), [(204, {"2.0.0"}), (205, {"1.1.1", "2.0.0"}), (213, {"1.1.1", "2.0.0"})])
+def test_only_readers_inside_the_window_must_read_what_a_build_wrote(window: int, asked: set[str], world: World) -> None:
+    world.promise(forward_window_days=window, corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "1.1.1", "2.0.0")))
+    world.fixture("2.0.0")
+    evidence = replace(world.evidence(), builds=frozenset({"2.0.0"}))
+    missing = [item.reader for item in pairs_observed.judge(evidence, rule("pairs-observed"))]
+    assert set(missing) == asked
 
 
 def test_an_empty_corpus_is_not_checked(world: World) -> None:
@@ -216,6 +226,9 @@ def test_two_observations_that_disagree(world: World) -> None:
         ({"crashed": {}}, {"signal": "SIGFPE", "stage": "call"}, "pass"),
         ({"crashed": {}}, {}, "fail: contradicts itself"),
         ({"timed-out": {}}, {"stage": "call"}, "pass"),
+        ({"timed-out": {}}, {"signal": "SIGSEGV", "stage": "call"}, "fail: contradicts itself"),
+        ({"crashed": {}}, {"signal": "SIGFPE"}, "fail: contradicts itself"),
+        ({"crashed": {}}, {"stage": "call"}, "fail: contradicts itself"),
         ({"timed-out": {}}, {}, "fail: contradicts itself"),
     ],
 )

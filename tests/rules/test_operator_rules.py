@@ -12,7 +12,9 @@ from tests.counted import counted_gap
 from tests.rules.conftest import DATES, file_format, rule
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import CorpusError
+from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.operator_changes import operators_became
+from torch_compat.judging.operator_refusals import OperatorRefusals
 from torch_compat.policy.model import CalendarRelease, CorpusScope
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver, digest_of
 
@@ -367,6 +369,29 @@ def test_a_refusal_of_every_operator_is_expected_where_the_break_of_its_operator
     record(f"{OLD}\t1.0.0..1.1.1")
     accept(world, waiver("aten::f"))
     assert refusal(world) == "expected"
+
+
+def test_a_program_with_every_operator_that_loads_passes(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    world.observe(world.fixture("1.0.0", operators=["*"]), "2.0.0")
+    assert list(world.verdicts("newer-loads").values()) == ["pass"]
+
+
+def test_every_break_between_writer_and_reader_needs_a_waiver(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0, 1.1.1", ADD)
+    accept(world, waiver("aten::f"))
+    assert refusal(world) == "fail"  # 1.1.0 lacked it, too, and no waiver covers that
+    accept(world, waiver("aten::f"), waiver("aten::f", since="1.1.0", name="before"))
+    world.fixtures.clear()
+    assert refusal(world) == "expected"
+
+
+def test_a_break_in_the_release_of_the_writer_explains_no_refusal(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    accept(world, waiver("aten::f"))
+    world.observe(world.fixture("2.0.0", operators=["*"]), "2.0.0", "refused", errors=(UNKNOWN_OPERATOR,))
+    (cells,) = world.evidence().cells
+    assert OperatorRefusals(world.evidence()).verdicts(cells) == {Verdict.FAIL: cells.readers}
 
 
 def test_a_refusal_of_every_operator_whose_operator_has_no_waiver_fails(world: World, record: Write) -> None:

@@ -72,6 +72,13 @@ def test_the_operator_may_be_the_one_that_the_error_quotes(world: World) -> None
     assert set(world.verdicts("newer-computes").values()) == {"no-promise"}
 
 
+def test_a_release_that_is_not_recorded_does_not_explain_what_16_bit_floats_do(world: World) -> None:
+    """1.6.0 is known to compute it with float16, but did not read anything here."""
+    fixture = program(world, "1.0.0", "div_cpu not implemented for 'Half'")
+    relax(world, fixture, "2.0.0")
+    assert list(world.verdicts("newer-computes").values()) == ["fail: relaxed"]
+
+
 def test_every_relaxed_call_needs_its_cause(world: World) -> None:
     fixture = program(world, "1.0.0", "no integers here", "no strings here", "")
     world.promise(changes=(change("1.1.0"),))

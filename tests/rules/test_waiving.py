@@ -159,6 +159,19 @@ def test_archives_that_no_release_wrote(world: World) -> None:
     assert told(world.judge()) == (1, {"waived": 1}, {"synthetic-loads:crashed"})
 
 
+def test_a_waiver_that_is_open_to_the_newest_release_is_too_wide_where_that_release_loads(world: World) -> None:
+    asking(world)
+    later(world)
+    fixture = world.fixture()
+    world.observe(fixture, "1.1.0", "refused")
+    world.observe(fixture, "2.0.0")
+    world.promise(waivers=(waiver(covers("refused", "add", "1.0.0", "1.1.0..")),))
+    world.accept()
+    assert told(world.judge()) == (1, {"waived": 1}, {"waivers-exact:too-wide"})
+    world.promise(waivers=(waiver(covers("refused", "add", "1.0.0", "1.1.0")),))
+    assert told(world.judge()) == (0, {"waived": 1}, set())
+
+
 def test_what_varies_is_covered_as_such(world: World) -> None:
     asking(world)
     fixture = world.fixture()
@@ -255,6 +268,72 @@ def test_a_recipe_that_there_was_does_not_continue(world: World) -> None:
     assert told(world.judge()) == (1, {"waived": 1}, {"newer-loads:refused"})
 
 
+def test_a_new_reader_continues_only_with_the_recipes_of_the_lock(world: World) -> None:
+    """It refuses two programs in the same way; of one of them, the release before did not."""
+    asking(world)
+    world.promise(corpus=CorpusScope(writers=OLD, readers=OLD))
+    item, other = world.fixture(recipe="add"), world.fixture(recipe="mul")
+    world.observe(item, "1.1.1", "refused")
+    world.observe(other, "1.1.1")
+    world.promise(waivers=(waiver(covers("refused", "", "1.0.0", "1.1.1..", says="is too new")),))
+    world.accept()
+    later(world)
+    for fixture in (item, other):
+        world.observe(fixture, "2.0.0", "refused")
+    assert told(world.judge()) == (1, {"waived": 1, "continues": 1}, {"newer-loads:refused"})
+
+
+def test_what_the_newest_release_of_the_lock_mended_does_not_continue(world: World) -> None:
+    asking(world)
+    world.promise(corpus=CorpusScope(writers=OLD, readers=OLD))
+    fixture = world.fixture()
+    world.observe(fixture, "1.1.0", "refused")
+    world.observe(fixture, "1.1.1")
+    world.promise(waivers=(waiver(covers("refused", "add", "1.0.0", "1.1.0, 2.0.0..")),))
+    world.accept()
+    later(world)
+    world.observe(fixture, "2.0.0", "refused")
+    assert told(world.judge()) == (1, {"waived": 1}, {"newer-loads:refused"})
+
+
+def test_a_new_release_that_refuses_its_own_does_not_continue_what_it_refuses_of_others(world: World) -> None:
+    asking(world)
+    world.promise(corpus=CorpusScope(writers=OLD, readers=OLD))
+    older, newest = world.fixture("1.1.0"), world.fixture("1.1.1")
+    world.observe(older, "1.1.1", "refused")
+    world.observe(newest, "1.1.1")
+    world.promise(waivers=(waiver(covers("refused", "add", "1.1.0..", "1.1.1..")),))
+    world.accept()
+    later(world)
+    world.observe(older, "2.0.0", "refused")
+    world.observe(world.fixture("2.0.0"), "2.0.0", "refused")
+    assert told(world.judge()) == (1, {"waived": 1, "continues": 1}, {"reads-back:refused"})
+
+
+def test_a_new_reader_need_not_refuse_what_its_neighbour_refuses_of_its_own(world: World) -> None:
+    asking(world)
+    world.promise(corpus=CorpusScope(writers=OLD, readers=OLD))
+    own, other = world.fixture("1.1.1"), world.fixture("1.1.0")
+    world.observe(own, "1.1.1", "refused")
+    world.observe(other, "1.1.1", "refused")
+    world.promise(waivers=(waiver(covers("refused", "add", "1.1.0..", "1.1.1..")),))
+    world.accept()
+    later(world)
+    world.observe(own, "2.0.0")
+    world.observe(other, "2.0.0", "refused")
+    assert told(world.judge()) == (0, {"waived": 2, "continues": 1}, set())
+
+
+def test_an_archive_of_a_release_does_not_continue_one_that_no_release_wrote(world: World) -> None:
+    asking(world)
+    world.observe(world.synthetic("file-format 1"), "2.0.0", "refused")
+    open_ = covers("refused", "", "1.0.0", "2.0.0..", says="is too new")
+    world.promise(waivers=(waiver(covers("refused", "old", None, "2.0.0..", synthetic=True), open_),))
+    world.accept()
+    world.observe(world.fixture(recipe="mul"), "2.0.0", "refused")
+    assert told(world.judge()) == (1, {"waived": 1}, {"newer-loads:refused"})
+
+
 def test_what_continues_joins_the_lock_and_a_new_difference_does_not(known: World) -> None:
     """As generating does it: what is measured under the lock as it is."""
     from torch_compat.judging.judge import measure  # noqa: PLC0415
@@ -298,6 +377,20 @@ def test_a_finding_about_no_cells_is_pinned_by_its_text(world: World) -> None:
         accepted=replace(accepted, findings={**accepted.findings, ("known", "recipes-written:not-produced:mul"): digest})
     )
     assert told(world.judge())[2] == {"waivers-exact:ended"}
+
+
+def test_a_finding_of_a_release_of_the_lock_is_waived_and_that_of_a_later_one_continues(world: World) -> None:
+    world.ask("probes-hold", "waivers-exact")
+    probe = world.probe()
+    world.promise(corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "1.1.0")))
+    world.answer(probe, "1.0.0", ("check", True, ""))
+    world.answer(probe, "1.1.0", ("check", False, "is 3"))
+    world.promise(waivers=(waiver(findings=("probes-hold:does-not-hold:check",)),))
+    world.accept()
+    assert told(world.judge()) == (0, {"waived": 1}, set())
+    world.promise(corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "1.1.0", "2.0.0")))
+    world.answer(probe, "2.0.0", ("check", False, "is 3"))
+    assert told(world.judge()) == (0, {"waived": 1, "continues": 1}, set())
 
 
 def test_waivers_that_share_a_finding_both_fail(world: World) -> None:

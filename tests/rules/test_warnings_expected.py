@@ -83,6 +83,15 @@ def test_what_some_say_of_an_archive_the_others_say_too(
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
+@pytest.mark.parametrize(("outcome", "missed"), [("same", False), ("relaxed", True)])
+def test_a_process_that_dies_like_its_writer_takes_its_warnings_along(outcome: str, missed: bool, world: World) -> None:
+    world.promise(messages=(known(always=True),))
+    golden = {"crashed": {"stage": "call", "signal": "SIGFPE", "said": ""}}
+    end: dict[str, Any] = {"signal": "SIGFPE", "stage": "call"} if outcome == "same" else {}
+    world.observe(world.fixture(golden=golden), "2.0.0", outcome, **end)
+    assert list(world.verdicts(RULE).values()) == (["fail: missing warning"] if missed else [])
+
+
 @pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, ["fail: unsaid"])])
 def test_what_is_always_said_is_missed_where_nobody_says_it(always: bool, verdicts: list[str], world: World) -> None:
     world.promise(messages=(known(always=always),))

@@ -108,6 +108,15 @@ def test_an_older_reader_that_nobody_let_load_it_freely_has_no_excuse(told: Worl
     assert list(told.verdicts(RULE).values()) == ["fail: refused"]
 
 
+def test_an_older_reader_that_loads_it_freely_in_any_way_has_no_excuse(told: World) -> None:
+    fixture = saved(told, "2.0.0")
+    told.observe(fixture, "1.1.0", "refused", RESTRICTED, errors=(SAID,))
+    told.observe(fixture, "1.1.0", "refused", told.policy.options[0])  # its default restricts nothing
+    assert list(told.verdicts(RULE).values()) == ["pass"]
+    told.observe(fixture, "1.1.0", "same", PLAIN)
+    assert list(told.verdicts(RULE).values()) == ["fail: refused"]
+
+
 def test_an_archive_without_a_prediction_is_not_checked(told: World) -> None:
     told.promise(behaviors=(*UNPICKLERS, refusal("2.0.0..", "2.0.0"), refusal("2.0.0..", recipe="other")))
     told.observe(saved(told), "2.0.0", "refused", RESTRICTED, errors=(SAID,))

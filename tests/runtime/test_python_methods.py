@@ -59,6 +59,13 @@ def modes(tmp_path: Path, release: str, *calls: Any) -> list[Any]:
     return performed(path, release, *calls)
 
 
+@pytest.mark.parametrize(("release", "known"), [("1.8.1", True), ("1.9.0", False)])
+def test_buffers_that_the_source_does_not_name_are_known_up_to_1_8(release: str, known: bool) -> None:
+    state = perform(WITHOUT_BUFFERS, "torchscript", [], f"reference@{release}")["state"]["dict"]
+    assert {name for name, _ in state} >= set(PARAMETERS)
+    assert ("norm.running_mean" in {name for name, _ in state}) is known
+
+
 def test_modes_of_all_modules_are_set(tmp_path: Path) -> None:
     first, result, _, second, _, third = modes(
         tmp_path, "2.15.0", ["forward"], ["train"], ["train", True], ["forward"], ["eval"], ["forward"]

@@ -12,7 +12,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.compare import KEPT, Comparison, Difference, compare, contents, result_digest, swapped, tensor_array
+from torch_compat.values.compare import (
+    KEPT,
+    Comparison,
+    Difference,
+    compare,
+    contents,
+    distances,
+    result_digest,
+    swapped,
+    tensor_array,
+)
 
 Value = Any
 NUMPY = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
@@ -202,6 +212,7 @@ def test_a_reader_that_could_not_even_make_the_inputs_did_not_raise_as_the_write
     lacking = {"error": {**ERROR, "type": "__main__.NoSuchDtype"}}
     result = compare(program({"error": ERROR}), program(lacking), hear=hear)
     assert (result.result, result.errors) == ("raised", (lacking["error"],))
+    assert compare(program(lacking), program(lacking), hear=hear).result == "same"  # of two such readers neither raised
 
 
 @pytest.mark.parametrize("part", ["state", "state_after"])
@@ -262,6 +273,8 @@ def stored(*storages: int | None) -> list[dict[str, Any]]:
         ((0, 1, 0), (0, 1, 1), False),
         ((0, 1, 2), (0, 1, 0), False),
         ((None, 0), (None, 0), True),
+        ((None, 0), (1, 0), True),
+        ((1, 0), (None, 0), True),
     ],
 )
 def test_sharing(a: tuple[int | None, ...], b: tuple[int | None, ...], same: bool) -> None:
@@ -316,6 +329,15 @@ def facts(a: Any, b: Any, dtype: str = "float32") -> dict[str, Any]:
 def test_how_far_values_are_off(a: list[float], b: list[float], gap: Any, relative: Any, steps: Any) -> None:
     result = facts(a, b)
     assert (result["max_abs"], result["max_rel"], result["max_ulp"]) == (gap, relative, steps)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "relative"),
+    [(1.0, 4.0, 0.75), (4.0, 1.0, 0.75), (-4.0, 1.0, 1.25), (0.0, 4.0, 1), (4.0, 0.0, 1), (4.0, math.nan, math.inf)],
+)
+def test_a_relative_distance_is_a_share_of_the_larger_magnitude(a: float, b: float, relative: float) -> None:
+    (distance,) = distances({"value": tensor([a])}, {"value": tensor([b])})
+    assert distance.relative.tolist() == [relative]
 
 
 def test_a_nan_of_another_payload_is_no_distance_but_other_bits() -> None:
@@ -461,6 +483,7 @@ def test_a_digest_is_of_what_was_computed_not_of_words() -> None:
     other["calls"][0]["first"]["value"] = tensor([2])
     assert result_digest(base) != result_digest(other)
     assert result_digest(program(turn(1))) != result_digest(program({"error": ERROR}))
+    assert result_digest(program(turn(tensor([1])))) != result_digest(program(turn(tensor([1], requires_grad=True))))
 
 
 def test_two_errors_in_loading_have_no_values_and_one_is_not_passed_over() -> None:
