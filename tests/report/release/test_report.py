@@ -98,14 +98,14 @@ def test_a_release_reports_nothing_that_began_before(of: Callable[..., ReleaseRe
 def test_a_longer_span_says_which_release_of_it(of: Callable[..., ReleaseReport]) -> None:
     results = {item.id: item for item in of("2.15.0", "2.12.1").items}
     assert results["waiver:arange-length"].when == "2.14.0"
-    assert results["waiver:weights-only-by-default"].when == "2.15.0"
+    assert results["waiver:nested-tensors-not-allowed"].when == "2.15.0"
 
 
 def test_mended_and_refused(of: Callable[..., ReleaseReport]) -> None:
     report = of("2.15.0")
     assert [item.id for item in report.of(Section.MENDED)] == ["mended:waiver:one-storage-many-dtypes"]
     assert [item.id for item in report.of(Section.REFUSED)] == [
-        "waiver:weights-only-by-default", "change:reflection-that-leaves-nothing-of-a-dimension", "change:infinite-steps-refused",
+        "waiver:nested-tensors-not-allowed", "change:reflection-that-leaves-nothing-of-a-dimension", "change:infinite-steps-refused",
     ]  # fmt: skip
 
 
