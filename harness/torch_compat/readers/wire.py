@@ -12,6 +12,7 @@ object with one key:
 * ``x``   a tensor: ``[storage, dtype, shape, strides, offset]``, in elements; strides are null if row-major
 * ``y``   a dtype by its name, ``v`` a device
 * ``p``   a named tuple: ``[qualified name, [field, ...], [value, ...]]``
+* ``k``   a dictionary or list of another class: ``[qualified name of the class, value]``
 * ``h``   an object that stays in the child, as a handle: ``[number, class, ...]``
 * ``o``   an object that no program accepts: the name of its class
 
@@ -38,7 +39,7 @@ from torch_compat.errors import HarnessError, ReaderError, Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
-from torch_compat.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.runtime.values import Device, DictOfClass, EnumMember, ListOfClass, NamedTupleValue, ScriptObject, container
 from torch_compat.words import count_of
 
 if TYPE_CHECKING:
@@ -309,6 +310,10 @@ class Writing:
             return {"y": value.name}
         if value.__class__ is Device:
             return {"v": str(value)}
+        if value.__class__ is DictOfClass:
+            return {"k": [value.type_name, self.put(dict(value))]}
+        if value.__class__ is ListOfClass:
+            return {"k": [value.type_name, self.put(list(value))]}
         if isinstance(value, Kept):
             return {"h": [value.number]}
         if self._hand is not None:
@@ -465,6 +470,11 @@ class Reading:
             return Device(body)
         if key == "p":
             return _named_tuple(body[0], tuple(_list(body[1])), [self.get(item, depth) for item in _list(body[2])])
+        if key == "k":
+            name, value = body[0], self.get(body[1], depth)
+            if name.__class__ is not str or value.__class__ not in {dict, list}:
+                raise TypeError("expected the name of a class, and a dictionary or a list")
+            return container(name, value)
         if key == "h":
             if self._named is not None:
                 return self._named(body[0])

@@ -23,7 +23,17 @@ from torch_compat.runtime.python_methods import call_python, state_shown
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, offset_of, owner, strides_of
-from torch_compat.runtime.values import Budget, CustomObject, Device, EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.runtime.values import (
+    DEQUE,
+    Budget,
+    CustomObject,
+    Device,
+    DictOfClass,
+    EnumMember,
+    ListOfClass,
+    NamedTupleValue,
+    ScriptObject,
+)
 from torch_compat.values.form import DEEPEST, LARGEST, number, unwrapped
 
 if TYPE_CHECKING:
@@ -91,6 +101,12 @@ class Encoder:
             return {"dtype": value.name}
         if kind is Device:
             return {"device": str(value)}
+        if kind is DictOfClass:
+            return {"object": {"type": value.type_name, "state": self.encode(dict(value), depth)}}
+        if kind is ListOfClass:
+            items = self.encode(list(value), depth)
+            state = [{"tuple": []}, None, items, None] if value.type_name == DEQUE else items  # a deque as it is pickled
+            return {"object": {"type": value.type_name, "state": state}}
         if isinstance(value, NamedTupleValue):
             name = f"{value.module or self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
             return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}

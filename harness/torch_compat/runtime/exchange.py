@@ -18,7 +18,7 @@ import numpy as np
 from torch_compat import arrays
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.tensor import Tensor, owner
-from torch_compat.runtime.values import NamedTupleValue
+from torch_compat.runtime.values import DictOfClass, ListOfClass, NamedTupleValue, container
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,6 +117,10 @@ class Exchange:
             return {key: self.give(item) for key, item in value.items()}
         if kind is tuple:
             return tuple(self.give(item) for item in value)
+        if kind is DictOfClass:
+            return container(value.type_name, self.give(dict(value)))
+        if kind is ListOfClass:
+            return container(value.type_name, self.give(list(value)))
         if isinstance(value, NamedTupleValue):
             return kind(*(self.give(item) for item in value))
         return value

@@ -9,6 +9,7 @@ Strings are bytes in TorchScript: their length, indices and order are those of U
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
-    "LARGEST", "LONGEST", "Budget", "CustomObject", "Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "bounded", "raised",
-    "text_in", "text_out",
+    "DEQUE", "LARGEST", "LONGEST", "Budget", "CustomObject", "Device", "DictOfClass", "EnumMember", "Future", "ListOfClass", "NamedTupleValue", "ScriptObject",
+    "Steps", "bounded", "container", "raised", "text_in", "text_out",
 ]  # fmt: skip
 
+DEQUE = "collections.deque"
 LONGEST = 1 << 26  # maximum items of a list or bytes of a string that a program can create
 LONGEST_INDEX = 9  # digits of a device index
 LOOK_EVERY = 1 << 12  # steps between two checks of the clock
@@ -176,6 +178,41 @@ class NamedTupleValue(tuple[Any, ...]):
     def __new__(cls, *items: Any) -> NamedTupleValue:  # noqa: PYI034 - a program never makes subclasses of it
         """Create a value with these fields."""
         return tuple.__new__(cls, items)
+
+
+class DictOfClass(dict[Any, Any]):
+    """A dictionary of a class other than ``dict``, such as the OrderedDict that an exported program returns.
+
+    Attributes:
+        type_name: the qualified name of the class, such as ``collections.OrderedDict``.
+    """
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, items: Iterable[tuple[Any, Any]]) -> None:
+        super().__init__(items)
+        self.type_name = type_name
+
+
+class ListOfClass(list[Any]):
+    """A list of a class other than ``list``, or a ``collections.deque``.
+
+    Attributes:
+        type_name: the qualified name of the class.
+    """
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.type_name = type_name
+
+
+def container(type_name: str, value: dict[Any, Any] | list[Any]) -> dict[Any, Any] | list[Any] | deque[Any]:
+    """A dictionary or list of another class as it is given to callers: an OrderedDict, a deque, or the value itself."""
+    if value.__class__ is dict:
+        return OrderedDict(value) if type_name == "collections.OrderedDict" else value
+    return deque(value) if type_name == DEQUE else value
 
 
 class EnumMember:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict, deque
 
 import pytest
 
 from tests.runtime.exported.documents import LEAF, tree
-from torch_compat.errors import Corrupt, Raised, Unsupported
+from torch_compat.errors import Corrupt, Raised, ReaderError, Unsupported
+from torch_compat.readers.wire import Reading, Writing
+from torch_compat.runtime.encoding import Encoder
+from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.exported.trees import flatten, read_tree, unflatten
 from torch_compat.runtime.values import NamedTupleValue
 
@@ -45,6 +49,35 @@ def test_named_tuples_in_the_three_ways_in_which_releases_write_them(context: st
     value = unflatten(result, iter([1, 2]))  # type: ignore[arg-type]
     assert isinstance(value, NamedTupleValue)
     assert (tuple(value), value.qualified_name, value.fields) == ((1, 2), name, fields)
+
+
+DEFAULTS = {"default_factory_module": "builtins", "default_factory_name": "list", "dict_context": ["b", "a"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "state", "given"),
+    [
+        ("collections.OrderedDict", ["b", "a"], {"dict": [["b", 1], ["a", 2]]}, OrderedDict(b=1, a=2)),
+        ("collections.defaultdict", DEFAULTS, {"dict": [["b", 1], ["a", 2]]}, {"b": 1, "a": 2}),
+        ("torch.fx.immutable_collections.immutable_dict", ["b", "a"], {"dict": [["b", 1], ["a", 2]]}, {"b": 1, "a": 2}),
+        ("torch.fx.immutable_collections.immutable_list", None, [1, 2], [1, 2]),
+        ("collections.deque", None, [{"tuple": []}, None, [1, 2], None], deque([1, 2])),
+    ],
+)
+def test_results_have_the_class_that_the_program_states(name: str, context: object, state: object, given: object) -> None:
+    """As in 2.13.0, which wrote programs with these results, and 2.9.1 and 2.15.0, which read them."""
+    value = unflatten(read(tree(name, context, LEAF, LEAF)), iter([1, 2]))  # type: ignore[arg-type]
+    assert Encoder().encode(value) == {"object": {"type": name, "state": state}}
+    in_process = Exchange().give(value)
+    apart = Reading([], memoryview(b""), lambda *_: None).get(json.loads(json.dumps(Writing().put(value))))
+    for result in (in_process, apart):
+        assert (type(result), result) == (type(given), given)
+
+
+@pytest.mark.parametrize("value", [{"k": [1, {"d": []}]}, {"k": ["collections.deque", {"t": []}]}, {"k": ["collections.deque"]}])
+def test_a_container_of_another_class_that_is_none_is_an_invalid_message(value: object) -> None:
+    with pytest.raises(ReaderError):
+        Reading([], memoryview(b""), lambda *_: None).get(value)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.errors import Corrupt, HarnessError, Raised, Unsupported
 from torch_compat.pickles import cut
-from torch_compat.runtime.values import NamedTupleValue, bounded, text_in
+from torch_compat.runtime.values import DictOfClass, ListOfClass, NamedTupleValue, bounded, text_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -159,11 +159,14 @@ def unflatten(tree: Tree, leaves: Iterator[Any]) -> Any:
     bounded(len(tree.children))
     results = [unflatten(child, leaves) for child in tree.children]
     if tree.kind == DICTIONARY:
-        return dict(zip(tree.keys, results, strict=True))
+        items = zip(tree.keys, results, strict=True)
+        return dict(items) if tree.type == "builtins.dict" else DictOfClass(tree.type, items)
     if tree.kind == NAMED:
         space = {"qualified_name": tree.type, "fields": tree.keys, "module": tree.module, "__slots__": ()}
         return type("NamedTuple", (NamedTupleValue,), space)(*results)
-    return results if tree.type in LISTS else tuple(results)
+    if tree.type in LISTS:
+        return results if tree.type == "builtins.list" else ListOfClass(tree.type, results)
+    return tuple(results)
 
 
 def _python(value: Any) -> str:
