@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.all_read import all_read
+from torch_compat.runtime.language.all_read import _words, all_read
 from torch_compat.runtime.language.unused import Callees, _Function, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
@@ -204,6 +204,7 @@ LONG = {
     "one of two paths writes": "if bool(x):\n    y = torch.clone(x)\n  else:\n    y = torch.add_(x, 1)\n  return l",
     "a new tensor is written on one of two paths": "if bool(x):\n    y = torch.clone(x)\n  else:\n    y = x\n  _0 = torch.add_(y, 1)\n  return l",
     "names form a circle": "y = torch.t(z)\n  z = torch.t(y)\n  _0 = torch.add_(z, 1)\n  return l",
+    "a text goes on in the next line": 'y = [1]\n  _0 = torch.append(y, 2)\n  print("a\\\ny")\n  return x',
     "a text has several lines": 'y = torch.add(x, 1)\n  print("""a"y""")\n  return l',
 }
 
@@ -225,6 +226,24 @@ def test_the_short_way_is_taken_where_nothing_is_unused(body: str, monkeypatch: 
 def test_the_short_way_is_not_taken(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="not callable"):
         _taken(LONG[why], monkeypatch)
+
+
+@pytest.mark.parametrize("statement", ["  _{n} = torch.append(y, {n})\n", "  for i{n} in range(3):\n    z = torch.add(z, {n})\n"])
+def test_the_short_way_reads_a_source_twice_at_most(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cost is proportional to the source, also if every statement asks which words follow it."""
+    body = "".join(statement.format(n=n) for n in range(500))
+    source = f"def forward(self, x):\n  y = [1]\n  z = 1\n{body}  return (y, z)"
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    read: list[int] = []
+
+    def words(text: str) -> list[str]:
+        read.append(len(text))
+        return _words(text)
+
+    monkeypatch.setattr("torch_compat.runtime.language.all_read._words", words)
+    assert all_read(function, source.split("\n"))
+    assert sum(read) <= 2 * len(source)
 
 
 STATEMENTS = (

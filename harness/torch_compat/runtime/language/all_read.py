@@ -21,11 +21,11 @@ from torch_compat.runtime.language.writes import (
     operator_of,
     targets_of,
     written,
-)  # fmt: skip
+)
 from torch_compat.torchscript.parser import dotted, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["all_read"]
 
@@ -34,8 +34,8 @@ STAYING = frozenset({"print", "ops.prim.RaiseException", "ops.aten.warn", "torch
 WITHOUT_VARIABLES = (*JUMPS, ast.Pass)
 
 _TEXT = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
-_UNCOUNTED = re.compile(r"\"\"\"|'''|#")
-"""Source in which words cannot be counted: multi-line strings and comments."""
+_UNCOUNTED = re.compile(r"\"\"\"|'''|#|\\\n")
+"""Source in which words cannot be counted line by line: strings of several lines, comments and continued lines."""
 _GAPS = str.maketrans({sign: " " for sign in map(chr, range(128)) if not (sign.isalnum() or sign in "_.=")})
 
 
@@ -65,12 +65,13 @@ class _Words:
 
     def __init__(self, function: ast.FunctionDef, lines: list[str]) -> None:
         self._function = function
-        self._lines = lines[: function.end_lineno]
+        self._first = function.body[0].lineno
+        self._lines = lines[self._first - 1 : function.end_lineno]
         self._parameters = {arg.arg for arg in function.args.args}
         self._stores: list[str] = []
         # the value of each variable, and the variables that its statement sets; None if it is set in several statements
         self._values: dict[str, tuple[ast.expr | None, set[str]] | None] = {}
-        self._later: dict[int, set[str]] = {}
+        self._last: dict[str, int] = {}  # the last line that has a word, from 1
 
     def all_read(self) -> bool:
         """Whether every statement stays."""
@@ -79,28 +80,33 @@ class _Words:
             return False
         if not self._stores:
             return True
-        text = "\n".join(self._lines[self._function.body[0].lineno - 1 :])
+        text = "\n".join(self._lines)
         if _UNCOUNTED.search(text):
             return False
         words = Counter(_words(text))
         unread = {name for name, count in Counter(self._stores).items() if words[name] <= count}
-        return all(self._stays(name, unread) for name in unread)
+        statements = {id(item): item for item in map(self._values.get, unread)}
+        return all(item is not None and self._stays(*item, unread) for item in statements.values())
 
-    def _after(self, node: ast.AST) -> set[str]:
-        """The words of the lines after a statement or an expression."""
+    def _after(self, node: ast.AST, names: Iterable[str]) -> set[str]:
+        """Those of the names that occur on a line after a statement or an expression."""
+        if not self._last:
+            self._last = {word: number for number, line in enumerate(self._lines, self._first) for word in _words(line)}
         end: int = node.end_lineno  # type: ignore[attr-defined]
-        if end not in self._later:
-            self._later[end] = set(_words("\n".join(self._lines[end:])))
-        return self._later[end]
+        return {name for name in names if self._last.get(name, 0) > end}
 
-    def _stays(self, name: str, unread: set[str]) -> bool:
-        """Whether the statement that sets an unread variable stays: another result of it is read, or it writes to a value that is read.
+    def _stays(self, node: ast.expr | None, names: set[str], unread: set[str]) -> bool:
+        """Whether a statement that sets an unread variable stays: another result of it is read, or it writes to a value that is read.
 
         The written value is read if it may alias a parameter or a variable that a later statement reads. The later statement stays as
         well: its own result is read later, or it writes in place, too. Since no variable is set twice, this ends in a statement with an
         effect.
+
+        Parameters:
+            node: the value that the statement computes.
+            names: the variables that it sets.
+            unread: all unread variables.
         """
-        node, names = self._values[name] or (None, set())
         if not names <= unread:
             return True
         if not isinstance(node, ast.Call) or not node.args or not written(operator_of(node)):
@@ -108,7 +114,7 @@ class _Words:
         target: ast.expr | None = node.args[0]
         for _ in range(MOST_NAMES):
             if isinstance(target, ast.Name):
-                if target.id in self._parameters or target.id in self._after(node):
+                if target.id in self._parameters or self._after(node, [target.id]):
                     return True
                 target = (self._values.get(target.id) or (None,))[0]
             elif isinstance(target, ast.Attribute):
@@ -167,15 +173,12 @@ class _Words:
                 return None
             results.add(node.target.id)
         again = results & before
-        if again:
-            after = self._after(node)
-            if isinstance(node, ast.While):
-                again -= names_in(node.test)
-            if not again <= after and (isinstance(node, ast.While) or not results.isdisjoint(after)):
-                again -= carried(node.body, names_in)
-            if not again <= after:
-                return None
-        return results - before
+        again -= self._after(node, again)
+        if again and isinstance(node, ast.While):
+            again -= names_in(node.test)
+        if again and (isinstance(node, ast.While) or self._after(node, results)):
+            again -= carried(node.body, names_in)
+        return None if again else results - before
 
 
 def _stored(target: ast.expr) -> list[str]:

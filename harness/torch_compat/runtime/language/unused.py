@@ -34,7 +34,7 @@ from torch_compat.runtime.language.writes import (
     operator_of,
     targets_of,
     written,
-)  # fmt: skip
+)
 from torch_compat.torchscript.parser import NO_SOURCE, dotted, nodes_of, parse
 
 if TYPE_CHECKING:
