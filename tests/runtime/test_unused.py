@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.all_read import _words, all_read
+from torch_compat.runtime.language.all_read import _Words, _words, all_read
 from torch_compat.runtime.language.unused import Callees, _Function, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
@@ -244,6 +244,23 @@ def test_the_short_way_reads_a_source_twice_at_most(statement: str, monkeypatch:
     monkeypatch.setattr("torch_compat.runtime.language.all_read._words", words)
     assert all_read(function, source.split("\n"))
     assert sum(read) <= 2 * len(source)
+
+
+def test_a_statement_is_asked_once_however_many_variables_it_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ", ".join(f"a{n}" for n in range(200))
+    source = f"def forward(self, x):\n  y = [1]\n  {names}, = torch.append(y, 1)\n  return y"
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    asked: list[set[str]] = []
+    stays = _Words._stays
+
+    def counted(self: _Words, node: ast.expr | None, names: set[str], unread: set[str]) -> bool:
+        asked.append(names)
+        return stays(self, node, names, unread)
+
+    monkeypatch.setattr(_Words, "_stays", counted)
+    assert all_read(function, source.split("\n"))
+    assert [len(names) for names in asked] == [200]
 
 
 STATEMENTS = (

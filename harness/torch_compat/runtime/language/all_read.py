@@ -154,8 +154,9 @@ class _Words:
     def _set(self, targets: list[ast.expr], value: ast.expr | None) -> set[str]:
         names = [name for target in targets for name in _stored(target)]
         results = set(names)
+        statement = value, results
         for name in results:
-            self._values[name] = None if name in self._values else (value, results)
+            self._values[name] = None if name in self._values else statement
         self._stores += names
         return results
 
